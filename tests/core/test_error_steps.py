@@ -7,6 +7,7 @@ The cases are the malformed members and documents of contracts/odd_members.py, i
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -162,3 +163,26 @@ def test_a_number_of_a_newer_format_asks_for_a_newer_zarrscope() -> None:
         assert error is not None
         assert step in (error.advice or "")
         assert error.pointer == "/zarr_format"
+
+
+def test_a_wrong_fill_value_names_its_place_in_the_next_step() -> None:
+    store = MemoryStore()
+    zarrscope.open(store, "w-").create_array("/a", shape=(4,), dtype="u1")
+    text = (store.get("a/zarr.json") or b"").replace(b'"fill_value": 0', b'"fill_value": 300')
+    store.set("a/zarr.json", text)
+    error = zarrscope.open(store)["/a"].problem
+    assert error is not None
+    assert error.advice == "Correct /fill_value in a/zarr.json, or restore that document from a copy."
+
+
+def test_a_damaged_archive_is_at_fault_itself_and_none_of_its_keys(tmp_path: Path) -> None:
+    archive = tmp_path / "x.zip"
+    archive.write_bytes(b"PK\3\4" + bytes(500))
+    with pytest.raises(Unreadable, match="The archive is damaged") as caught:
+        zarrscope.open(archive)
+    assert not caught.value.key
+    assert caught.value.filename == caught.value.store
+    assert str(caught.value).startswith(
+        f"The archive is damaged: it has no directory at its end (in {caught.value.store}). Copy or download it again"
+    )
+    assert "key" not in problem(caught.value).place

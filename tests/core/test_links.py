@@ -169,7 +169,8 @@ def test_links_back_to_a_folder_above_make_no_endless_hierarchy(follow: bool, tm
         assert caught.value.store == h.url
         assert "Remove the link" in str(caught.value.advice)
     assert h["/s1/a"][...].tolist() == [7] * 4
-    assert {each.key for each in check(h) if each.severity == "error"} == {"s1/", "s2/", "g/up/", "g/h/over/"}
+    told_by_check = sorted(each.key or "" for each in check(h) if each.severity == "error")
+    assert told_by_check == ["g/h/over/", "g/up/", "s1/", "s2/"], "each is told once"
     with pytest.raises(zarrscope.Unreadable, match="leads back"):
         convert.run(convert.plan(h, MemoryStore(), "v2"))
     assert len([*h.store.list_prefix("")]) < 100

@@ -214,6 +214,7 @@ class _Check:
         except ZarrscopeError as error:
             if not isinstance(node, ZarrscopeError):
                 findings.append(finding_of(error, path))
+                node = error  # a second listing would tell the same
         lost = isinstance(node, Group) and node.metadata.implicit and self._lost_array(path)
         if lost:
             names = []

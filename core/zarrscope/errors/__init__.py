@@ -45,7 +45,7 @@ class ZarrscopeError(Exception):
     store
         The URL of the store; passwords are taken out.
     key
-        The key in the store.
+        The key in the store; "" for a fault of the whole store, which has no key even if one was asked for.
     pointer
         The place in a document (RFC 6901).
     advice
@@ -145,7 +145,7 @@ class ZarrscopeError(Exception):
     def place(self) -> str:
         """The place of the fault, for people: "key 'a/zarr.json' at /codecs/0 in file:///data/x.zarr"."""
         parts = []
-        if self.key is not None:
+        if self.key:
             parts.append(f"key {self.key!r}")
         if self.pointer:
             parts.append(f"at {shortened(self.pointer)}")
@@ -183,7 +183,7 @@ class _SystemError(ZarrscopeError, OSError):
 
     @property
     def filename(self) -> str | None:
-        if self.store is None or self.key is None:
+        if self.store is None or not self.key:
             return self.store or self.key
         return f"{self.store.rstrip('/')}/{self.key.lstrip('/')}"
 

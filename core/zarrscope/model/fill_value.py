@@ -52,7 +52,6 @@ def _wrong(value: JSON, dtype: DataType, expected: str, pointer: str = "") -> Ba
     return BadMetadata(
         f"The fill value {spell(value)} is not one of data type {dtype.name}: {expected}",
         pointer=pointer,
-        advice="Correct it in the document.",
     )
 
 

@@ -229,6 +229,7 @@ def _numbers(extra: bytes) -> Iterator[int] | None:
 def _damaged(why: str) -> Unreadable:
     return Unreadable(
         f"The archive is damaged: {why}",
+        key="",  # no entry is at fault, so the key that was asked for is not added
         advice="Copy or download it again: an incomplete copy lacks the directory at its end.",
     )
 
