@@ -18,6 +18,7 @@ from qtpy.QtCore import QTimer
 from qtpy.QtWidgets import QApplication
 
 import zarrscope
+from contracts.full_disk import full_from
 from contracts.journeys import SECONDS
 from zarrscope.errors import Refused, Unsupported, ZarrscopeError
 from zarrscope.view.image import default_image
@@ -201,6 +202,30 @@ def test_a_program_that_is_ended_leaves_no_half_image(name: str, tmp_path: Path)
         assert left[0].endswith(".part")
     write(str(target), layers()[:1])
     assert zarrscope.open(str(target))["/0"].shape == VALUES.shape
+
+
+@pytest.mark.parametrize("removable", [True, False])
+def test_a_full_disk_says_that_nothing_was_there_before(
+    removable: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    full_from(monkeypatch, "0/")
+    if not removable:
+        monkeypatch.setattr("zarrscope_app.presenters.layers.layer_writing.rmtree", lambda *_, **__: None)
+    target = tmp_path / "new.zarr"
+    with pytest.raises(ZarrscopeError) as caught:
+        write(str(target), layers()[:1])
+    assert "The old value" not in str(caught.value)
+    left = [str(path) for path in tmp_path.iterdir()]
+    if removable:
+        assert not left
+        assert str(caught.value.advice) == (
+            "Make room, then write the image again. Nothing is left of it, and nothing was there before."
+        )
+    else:
+        assert (
+            str(caught.value.advice)
+            == f"Make room, delete the incomplete folder {left[0]}, then write the image again."
+        )
 
 
 def test_labels_keep_a_position_of_their_own(tmp_path: Path) -> None:

@@ -16,10 +16,15 @@ from typing import Any
 import pytest
 
 import servers
+import zarrscope
+from contracts.full_disk import full_from
 from contracts.places import COMMAND, NEAR, WRITABLE
 from contracts.small_disk import mounts, needs_mounts, within
+from zarrscope import convert
 from zarrscope.errors import ReadOnly, Unreadable
 from zarrscope.model.storage import Version
+from zarrscope.stores.local.store import LocalStore
+from zarrscope.stores.memory import MemoryStore
 from zarrscope.stores.redis import RedisStore
 
 ADDRESSES = {
@@ -185,3 +190,28 @@ def test_a_redis_server_that_stores_nothing(answer: str, compared: bool, monkeyp
     store.set("a/b", b"new", expect)
     assert store.get("a/b") == b"new"
     store.close()
+
+
+def test_a_value_that_was_not_there_before_has_no_old_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = LocalStore(tmp_path, writable=True)
+    store.set("old", b"1")
+    full_from(monkeypatch, "")
+    for key, said in (("old", "The old value is still there."), ("new", "there was none before.")):
+        with pytest.raises(Unreadable) as caught:
+            store.set(key, b"2")
+        assert str(caught.value.advice).startswith("The disk is full: make room, then try again. ")
+        assert str(caught.value.advice).endswith(said)
+
+
+def test_a_conversion_onto_a_full_disk_can_be_continued(tmp_path: Path) -> None:
+    source = zarrscope.open(MemoryStore(), "w-")
+    source.create_array("/a", shape=(4,), dtype="u1", chunks=(2,))[...] = 7
+    plan = convert.plan(source, str(tmp_path / "new.zarr"), "v3")
+    with pytest.MonkeyPatch.context() as patch:
+        full_from(patch, "a/")
+        with pytest.raises(Unreadable) as caught:
+            convert.run(plan)
+    assert "The old value" not in str(caught.value)
+    assert str(caught.value.advice).startswith("Make room, then run the same conversion again: it continues")
+    convert.run(plan)
+    assert zarrscope.open(tmp_path / "new.zarr")["/a"][...].tolist() == [7] * 4

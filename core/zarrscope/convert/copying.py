@@ -20,6 +20,7 @@ from zarrscope.executors.executor import Cancelled, Executor, Scheduler
 from zarrscope.model.storage import ABSENT, never
 from zarrscope.nodes.array import Array
 from zarrscope.nodes.opening import reopened
+from zarrscope.stores.local.failures import is_full
 from zarrscope.stores.store import Store
 
 
@@ -263,8 +264,8 @@ class _ConvertRun(DestinationWriter):
 
     def go(self, verify: bool) -> Result:
         journal = {"zarrscope": "an unfinished conversion", "plan": self.plan.digest}
-        self.begin(json.dumps(journal, indent=2).encode(), empty=True)
         try:
+            self.begin(json.dumps(journal, indent=2).encode(), empty=True)
             for node in self.nodes:
                 if node.metadata is not None:
                     self.chunks(node)
@@ -278,4 +279,11 @@ class _ConvertRun(DestinationWriter):
             self.store.erase(JOURNAL)
         except Cancelled:
             return self.result(verified=False, cancelled=True)
+        except ZarrscopeError as error:
+            if is_full(error):
+                error.advice = (
+                    "Make room, then run the same conversion again: it continues with the rest. Or delete the "
+                    f"incomplete destination {self.store.url}; nothing was there before."
+                )
+            raise
         return self.result(verified=verify, cancelled=False)

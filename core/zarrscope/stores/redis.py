@@ -19,6 +19,7 @@ from zarrscope.errors.confidential import cause, conceal
 from zarrscope.model.storage import Answer, ByteRange, Request, Version
 from zarrscope.runtime.tuning import REDIS_AT_ONCE, REDIS_PAGE
 from zarrscope.stores.keys import too_large
+from zarrscope.stores.local.failures import KEPT
 from zarrscope.stores.network import network, others
 from zarrscope.stores.registry import Mode, StoreOptions
 from zarrscope.stores.store import Store
@@ -197,14 +198,14 @@ def _not_written(error: Exception) -> ZarrscopeError | None:
     if name == "OutOfMemoryError" or text.startswith("OOM"):
         failed = Unreadable(
             f"The memory of the Redis server is full: {cause(error)}",
-            advice="Make room there or raise its maxmemory, then try again. The old value is still there.",
+            advice=f"Make room there or raise its maxmemory, then try again. {KEPT}",
         )
         failed.errno = errno.ENOSPC
         return failed
     if "MISCONF" in text:
         return Unreadable(
             f"The Redis server stores nothing, because it cannot save to its disk: {cause(error)}",
-            advice="Make room on its disk, or ask its operator, then try again. The old value is still there.",
+            advice=f"Make room on its disk, or ask its operator, then try again. {KEPT}",
         )
     if name == "ReadOnlyError" or text.startswith("READONLY"):
         return ReadOnly(

@@ -23,6 +23,7 @@ from zarrscope import convert
 from zarrscope.errors import Refused, Unsupported
 from zarrscope.model.frozen import frozen
 from zarrscope.nodes.hierarchy import Hierarchy
+from zarrscope.stores.local.failures import is_full
 from zarrscope.stores.local.rename import move_folder
 from zarrscope_app.presenters import strings
 
@@ -141,14 +142,23 @@ def write_image(
             _write(hierarchy, plan, progress, cancelled)
         if place != plan.target:
             move_folder(place, plan.target, store=plan.target, prefix="")
-    except BaseException:
+    except BaseException as error:
         if place != plan.target:
             rmtree(place, ignore_errors=True)
+            if isinstance(error, zarrscope.ZarrscopeError) and is_full(error):
+                error.advice = _after_full_disk(place)
         else:
             with zarrscope.open(place, "r+") as again:
                 again.store.erase_prefix("")
         raise
     return plan.target
+
+
+def _after_full_disk(place: str) -> str:
+    """The next step after the disk was full while a new image was written at `place`."""
+    left = f"delete the incomplete folder {strings.clean(place)}, " if os.path.lexists(place) else ""
+    rest = "" if left else " Nothing is left of it, and nothing was there before."
+    return f"Make room, {left}then write the image again.{rest}"
 
 
 def _unfinished(target: str) -> str:

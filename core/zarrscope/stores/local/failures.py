@@ -10,16 +10,22 @@ from zarrscope.stores.local.paths import plain
 
 NOTHING_THERE = {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.EISDIR}
 DENIED = {errno.EACCES, errno.EPERM, errno.EROFS}
-FULL_DISK = "The disk is full: make room, then try again. The old value is still there."
+OLD_VALUE = "The old value is still there."
+KEPT = "A value that was there before is still there."
+NO_VALUE = "This value was not stored, and there was none before."
+FULL_DISK = "The disk is full: make room, then try again."
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _IN_USE = {32, 33}
 """Windows error numbers for files that are open elsewhere: sharing and lock violations."""
 
 
-def failure(error: OSError, act: str, *, store: str, key: str, too_long: bool = False) -> ZarrscopeError:
+def failure(
+    error: OSError, act: str, *, store: str, key: str, too_long: bool = False, new: bool | None = None
+) -> ZarrscopeError:
     """Zarrscope's error for an error of the system. `act` is the operation that failed: "read", "written" or "removed".
-    `too_long`: the name of the file is too long."""
+    `too_long`: the name of the file is too long. `new`: whether no value was stored there before, if that is known."""
     reason = error.strerror or str(error)
+    before = KEPT if new is None else NO_VALUE if new else OLD_VALUE
     if getattr(error, "winerror", None) in _IN_USE:
         return Unreadable(
             f"The file could not be {act}: another program has it open",
@@ -40,8 +46,8 @@ def failure(error: OSError, act: str, *, store: str, key: str, too_long: bool = 
     advice = {
         errno.EACCES: "Ask the owner for the right to read it.",
         errno.EPERM: "Ask the owner for the right to read it.",
-        errno.ENOSPC: FULL_DISK,
-        errno.EDQUOT: "Your quota is used up: make room, then try again. The old value is still there.",
+        errno.ENOSPC: f"{FULL_DISK} {before}",
+        errno.EDQUOT: f"Your quota is used up: make room, then try again. {before}",
         errno.EIO: "The disk or the network drive reports a fault: check it, then try again.",
         errno.EMFILE: "Too many files are open: close other programs, then try again.",
         errno.ENAMETOOLONG: "Choose a shorter name.",
@@ -63,7 +69,7 @@ def is_full(error: BaseException) -> bool:
 
 def full_disk(error: BaseException, act: str, *, store: str, key: str | None) -> Unreadable:
     """The error for a database whose disk is full. `act`: the operation that failed, as in `failure`."""
-    failed = Unreadable(f"The database could not be {act}: {error}", store=store, key=key, advice=FULL_DISK)
+    failed = Unreadable(f"The database could not be {act}: {error}", store=store, key=key, advice=f"{FULL_DISK} {KEPT}")
     failed.errno = errno.ENOSPC
     return failed
 

@@ -237,7 +237,8 @@ class LocalStore(Store):
         return self._windows and any(len(name.encode("utf-16-le", "replace")) > 510 for name in key.split("/"))
 
     def _failure(self, error: OSError, key: str, act: str) -> ZarrscopeError:
-        return failure(error, act, store=self.url, key=key, too_long=self._too_long(key))
+        new = not os.path.lexists(self._path(key)) if key and act == "written" else None
+        return failure(error, act, store=self.url, key=key, too_long=self._too_long(key), new=new)
 
     # ------------------------------------------------------------------ listing
     def _list_dir(self, prefix: str) -> Iterator[Entry]:

@@ -15,6 +15,7 @@ from zarrscope.errors import Denied, ReadOnly, Refused, Unreadable, Unsupported,
 from zarrscope.model.storage import ByteRange, Entry
 from zarrscope.runtime.tuning import SFTP_PAGE, SFTP_PIECE_BYTES
 from zarrscope.stores.keys import too_large
+from zarrscope.stores.local.failures import KEPT
 from zarrscope.stores.local.names import is_temporary
 from zarrscope.stores.sftp.connection import Left
 
@@ -197,7 +198,7 @@ def write_new(channel: SFTPClient, path: str, parts: Sequence[Any]) -> Any:
     if found.st_size != length:
         raise Unreadable(
             f"Only {found.st_size:,} of {length:,} bytes could be written",
-            advice="The disk there may be full, or your quota used up. The old value is still there.",
+            advice=f"The disk there may be full, or your quota used up. {KEPT}",
         )
     return found
 
@@ -350,5 +351,5 @@ def failure(error: OSError, act: str) -> ZarrscopeError:
         )
     advice = "Try again."
     if act == "written":
-        advice = "The disk there may be full, or your quota used up. The old value is still there."
+        advice = f"The disk there may be full, or your quota used up. {KEPT}"
     return Unreadable(f"It could not be {act}: {reason}", advice=advice)
