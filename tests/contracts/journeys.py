@@ -552,7 +552,7 @@ class Journeys:
         self.ready(robot)
         self.go(robot, "/many")
         self.form(robot)
-        robot.edit("/scale", "0,108")
+        robot.edit("/scale", "0.1.08")
         robot.wait(lambda: robot.sees(strings.NOT_A_NUMBER), "the field's error")
         robot.save()
         assert robot.session.edit.state.status is EditStatus.INVALID
