@@ -2,11 +2,13 @@
 sections.
 
 Editors stay while the sections have the same fields, so that the keyboard focus and a text that is being typed are
-kept. A text is checked while it is typed, and applied by Enter or on leaving the field.
+kept. Those of a long form are made in turns, between which input is handled; a field that is asked for is made at once.
+A text is checked while it is typed, and applied by Enter or on leaving the field.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -14,7 +16,7 @@ from typing import Any
 from zarrscope_app.presenters import EditPresenter, EditStatus, Field, strings
 from zarrscope_app.presenters.commands import command
 from zarrscope_app.presenters.form.view_models import EditState, FormRow, FormSection
-from zarrscope_app.qt.toolkit.core import QEvent, QObject, QSignalBlocker, Qt, Signal
+from zarrscope_app.qt.toolkit.core import QCoreApplication, QEvent, QObject, QSignalBlocker, Qt, QTimer, Signal
 from zarrscope_app.qt.toolkit.gui import QFocusEvent, QKeyEvent, QPalette, QResizeEvent
 from zarrscope_app.qt.toolkit.widgets import (
     QApplication,
@@ -47,6 +49,8 @@ _LEFT, _RIGHT = 16, 8
 """The margins of the form."""
 _NARROW = 400
 """A form of fewer pixels has the right margin on both sides."""
+AT_ONCE = 16
+"""The number of editors after which a turn of making them ends: about 6 ms of computing."""
 _UNTITLED = 2
 """The most fields side by side that have no column headings, because the labels of the rows are enough."""
 
@@ -65,7 +69,15 @@ class SectionFormWidget(QScrollArea):
         self._shape: list[Any] = []
         self._state = EditState()
         self.editors: dict[str, QWidget] = {}
-        """The editors by the ids of their fields."""
+        """The editors made so far, by the ids of their fields."""
+        self._column: QVBoxLayout | None = None
+        self._layouts: list[SectionLines] = []
+        """The rows of each section."""
+        self._due: dict[tuple[int, int], None] = {}
+        """The rows whose editors are still to be made, as (section, row), in this order."""
+        self._turns = QTimer(self)
+        self._turns.setInterval(0)
+        self._turns.timeout.connect(self._make_rows)
         self._notes: dict[str, Label] = {}
         self._wrong: dict[str, str] = {}
         """Field → the fault of the text that is being typed into it."""
@@ -139,9 +151,19 @@ class SectionFormWidget(QScrollArea):
         if column is not None:
             column.setContentsMargins(_RIGHT if self.width() < _NARROW else _LEFT, 0, _RIGHT, 16)
 
+    def focusNextPrevChild(self, forward: bool) -> bool:
+        """Called by Qt for the Tab key: makes the editor that it leads to, if it is not made yet."""
+        if self._due:
+            order = self._tab_order()
+            here = next((at for at, id in enumerate(order) if self._has_keys(id)), None)
+            at = -1 if here is None else here + (1 if forward else -1)
+            if 0 <= at < len(order):
+                self._made(order[at])
+        return super().focusNextPrevChild(forward)
+
     def jump(self, id: str) -> bool:
         """Puts the keyboard focus on a field."""
-        editor = self.editors.get(id)
+        editor = self._made(id)
         if editor is not None:
             self.ensureWidgetVisible(editor)
             editor.setFocus(Qt.FocusReason.TabFocusReason)
@@ -152,7 +174,7 @@ class SectionFormWidget(QScrollArea):
         if self._mark is not None:
             self._mark.close()
             self._mark = None
-        editor = self.editors.get(id)
+        editor = self._made(id)
         if editor is not None:
             self.ensureWidgetVisible(editor)
             self._mark = FoundFrame(editor)
@@ -185,8 +207,9 @@ class SectionFormWidget(QScrollArea):
         focused = next((id for id, editor in self.editors.items() if editor.hasFocus()), "")
         self.mark("")
         self.editors, self._notes, self._wrong = {}, {}, {}
+        self._layouts = []
         page = QWidget()
-        column = QVBoxLayout(page)
+        column = self._column = QVBoxLayout(page)
         column.setSpacing(4)
         for section in sections:
             title = Label(section.title)
@@ -195,16 +218,74 @@ class SectionFormWidget(QScrollArea):
             title.setFont(font)
             column.addSpacing(8)
             column.addLayout(self._heading(title, section))
-            column.addLayout(self._lines(section))
+            self._layouts.append(self._lines(section))
+            column.addLayout(self._layouts[-1])
             column.addWidget(self._note(section.id))
+            self._show_notes(section)
         column.addStretch(1)
-        self._show_sections(sections)  # a visible page would be laid out again for each text
+        rows = [(place, number) for place, section in enumerate(sections) for number in range(len(section.rows))]
+        # The first rows of all sections tell the widths of the columns and the heights of the rows that follow.
+        self._due = dict.fromkeys(sorted(rows, key=lambda row: row[1] > 0))
+        self._make_rows()  # a visible page would be laid out again for each text
         self._fit_margins_of(page)
         self.setWidget(page)
         page.show()
-        self._order_tabs(sections)
         if focused and not self.jump(focused):
             self.focus_form()
+
+    def _make_rows(self, wanted: Iterable[tuple[int, int]] = ()) -> None:
+        """Makes these rows, or else the next ones until there are `AT_ONCE` more editors. A timer then goes on after
+        the events that wait."""
+        column = self._column
+        assert column is not None
+        if not self._due:
+            self._turns.stop()
+            column.activate()
+            return
+        column.setEnabled(False)  # Qt would lay out the page for each editor
+        before = len(self.editors)
+        for place, number in [*(wanted or self._due)]:
+            if wanted or len(self.editors) - before < AT_ONCE:
+                self._make_row(place, number)
+        for section in self._state.sections:
+            self._fit_numbers(section)
+        self._order_tabs()
+        column.setEnabled(True)
+        page = self.widget()
+        self._make_rows_later()
+        if page is None or page.layout() is not column:
+            return  # laid out when it is shown
+        if wanted:
+            column.activate()
+        elif all(lines.is_placed for lines in self._layouts):
+            # The new rows stand in the places promised to them: the page is laid out in a turn after the last one.
+            QCoreApplication.removePostedEvents(page, QEvent.Type.LayoutRequest)
+
+    def _make_rows_later(self) -> None:
+        self._turns.start()
+
+    def _make_row(self, place: int, number: int) -> None:
+        del self._due[place, number]
+        section = self._state.sections[place]
+        row = section.rows[number]
+        label = Label(row.label)
+        label.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        for field in row.fields:
+            self.editors[field.pointer] = self._editor(field)
+            self._show_field(field)
+        note = self._note(f"{section.id}/{number}")
+        self._show_note(section.id, number, row)
+        editors = [self.editors[field.pointer] for field in row.fields]
+        self._layouts[place].fill_row(number, label, editors, note)
+
+    def _made(self, id: str) -> QWidget | None:
+        """The editor of a field, made at once and laid out if it is still to be made; None without such a field."""
+        if id not in self.editors:
+            shown = self._state.sections
+            found = [(at, n) for at, n in self._due if any(field.pointer == id for field in shown[at].rows[n].fields)]
+            if found:
+                self._make_rows(found)
+        return self.editors.get(id)
 
     def _heading(self, title: Label, section: FormSection) -> QHBoxLayout:
         """The title, and beside it a command that fills the section."""
@@ -225,13 +306,10 @@ class SectionFormWidget(QScrollArea):
         widest = max((len(row.fields) for row in section.rows), default=0)
         if widest > _UNTITLED:
             lines.add_heads([self._head(section, place) for place in range(len(section.rows[0].fields))])
-        for number, row in enumerate(section.rows):
-            label = Label(row.label)
-            label.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-            for field in row.fields:
-                self.editors[field.pointer] = self._editor(field)
-            note = self._note(f"{section.id}/{number}")
-            lines.add_row(label, [self.editors[field.pointer] for field in row.fields], note)
+        metrics = self.fontMetrics()
+        for row in section.rows:
+            widths = [metrics.horizontalAdvance(text) for text in (row.label, row.note)]
+            lines.promise_row(len(row.fields), *widths)
         return lines
 
     def _head(self, section: FormSection, place: int) -> Label | None:
@@ -285,24 +363,33 @@ class SectionFormWidget(QScrollArea):
         line.editingFinished.connect(partial(self._typed, id))
         self._undo_keys.watch(line)
 
-    def _order_tabs(self, sections: tuple[FormSection, ...]) -> None:
-        """Makes the Tab key go down each column: from the size along one axis to the size along the next axis."""
-        found: list[QWidget] = []
-        for section in sections:
+    def _tab_order(self) -> list[str]:
+        """The fields in the order of the Tab key, which goes down each column: from the size along one axis to the size
+        along the next axis."""
+        found: list[str] = []
+        for section in self._state.sections:
             for place in range(max((len(row.fields) for row in section.rows), default=0)):
-                found += [self.editors[row.fields[place].pointer] for row in section.rows if place < len(row.fields)]
-        for one, other in pairwise(found):
+                found += [row.fields[place].pointer for row in section.rows if place < len(row.fields)]
+        return found
+
+    def _order_tabs(self) -> None:
+        for one, other in pairwise(self.editors[id] for id in self._tab_order() if id in self.editors):
             QWidget.setTabOrder(one, other)
 
     # ---------------------------------------------------------------- painting
     def _show_sections(self, sections: tuple[FormSection, ...]) -> None:
-        for section in sections:
-            for row in section.rows:
+        before = [note.text() for note in self._notes.values()]
+        for place, section in enumerate(sections):
+            for number, row in enumerate(section.rows):
+                if (place, number) in self._due:
+                    continue  # painted when it is made
                 for field in row.fields:
                     self._show_field(field)
-                self._show_note(section, row)
+                self._show_note(section.id, number, row)
             self._show_notes(section)
             self._fit_numbers(section)
+        if self._due and self._column is not None and before != [note.text() for note in self._notes.values()]:
+            self._column.activate()  # notes of another height move the rows that are still to be made
 
     def _show_field(self, field: Field) -> None:
         editor = self.editors[field.pointer]
@@ -328,17 +415,18 @@ class SectionFormWidget(QScrollArea):
         """Makes the numbers of each column as wide as the longest one."""
         for place in range(max((len(row.fields) for row in section.rows), default=0)):
             there = [row.fields[place] for row in section.rows if place < len(row.fields)]
-            editors = [self.editors[field.pointer] for field in there if field.kind == "number"]
-            lines = [editor for editor in editors if isinstance(editor, QLineEdit)]
-            texts = [line.fontMetrics().horizontalAdvance(line.text() or line.placeholderText()) for line in lines]
-            width = max(_WIDTHS["number"][1], min(max(texts, default=0) + _FRAME, _LONGEST_NUMBER))
+            texts = {field.pointer: field.text or field.differs for field in there if field.kind == "number"}
+            editors = {id: editor for id in texts if isinstance(editor := self.editors.get(id), QLineEdit)}
+            texts |= {id: line.text() or line.placeholderText() for id, line in editors.items()}
+            lines = [*editors.values()]
+            widest = max(map(lines[0].fontMetrics().horizontalAdvance, texts.values())) if lines else 0
+            width = max(_WIDTHS["number"][1], min(widest + _FRAME, _LONGEST_NUMBER))
             for line in lines:
                 line.setMaximumWidth(width)
 
-    def _show_note(self, section: FormSection, row: FormRow) -> None:
+    def _show_note(self, section: str, number: int, row: FormRow) -> None:
         error = next(filter(None, (self._wrong.get(f.pointer, "") or f.error for f in row.fields)), "")
-        line = section.rows.index(row)
-        self._tell(self._notes[f"{section.id}/{line}"], error or row.note, bool(error))
+        self._tell(self._notes[f"{section}/{number}"], error or row.note, bool(error))
 
     def _show_notes(self, section: FormSection) -> None:
         note = self._notes[section.id]
@@ -368,9 +456,10 @@ class SectionFormWidget(QScrollArea):
         editor = self.editors.get(id)
         if editor is not None and _is_typed_in(editor):
             self._wrong[id] = error
-            for section in self._state.sections:
-                for row in section.rows:
-                    self._show_note(section, row)
+            for place, section in enumerate(self._state.sections):
+                for number, row in enumerate(section.rows):
+                    if (place, number) not in self._due:
+                        self._show_note(section.id, number, row)
 
     def _typed(self, id: str) -> None:
         line = _line(self.editors[id]) if id in self.editors else None

@@ -31,6 +31,11 @@ class _Row:
     label: QLayoutItem | None
     fields: list[QLayoutItem | None]
     note: QLayoutItem | None = None
+    promised: bool = False
+    """Whether the widgets of the row are still to be made."""
+    label_width: int = 0
+    note_width: int = 0
+    """The widths of the texts of a promised row."""
 
 
 @dataclass
@@ -48,7 +53,9 @@ class _Arrangement:
 
 
 class SectionLines(ListLayout):
-    """`add_row` adds a row with its label, its editors and its note, `add_heads` the headings of the columns."""
+    """`promise_row` keeps the place of a row, `fill_row` gives it its label, its editors and its note, and `add_heads`
+    adds the headings of the columns. A promised row is as high as the first one that has its widgets, so that the rows
+    beneath it stay where they are when it is filled."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -58,15 +65,32 @@ class SectionLines(ListLayout):
         """The most fields of a row."""
         self._plans: dict[int, _Arrangement] = {}
         """The arrangement at each width, until an item changes."""
+        self._placed: tuple[_Arrangement, QRect, list[int]] | None = None
+        """The last arrangement, where it was placed, and the top of each row."""
 
     def add_heads(self, heads: Sequence[QWidget | None]) -> None:
         """Adds the headings of the columns; None for a column without one."""
         self._heads = _Row(None, [self._take(head) for head in heads])
 
-    def add_row(self, label: QWidget, fields: Sequence[QWidget], note: QWidget) -> None:
-        """Adds a row beneath the others."""
-        self._rows.append(_Row(self._take(label), [self._take(field) for field in fields], self._take(note)))
-        self._widest = max(self._widest, len(fields))
+    def promise_row(self, fields: int, label_width: int, note_width: int) -> None:
+        """Keeps the place of a row of so many fields beneath the others, with texts of these widths."""
+        self._rows.append(_Row(None, [], promised=True, label_width=label_width, note_width=note_width))
+        self._widest = max(self._widest, fields)
+
+    @property
+    def is_placed(self) -> bool:
+        """Whether the rows have their places."""
+        return self._placed is not None
+
+    def fill_row(self, number: int, label: QWidget, fields: Sequence[QWidget], note: QWidget) -> None:
+        """Puts the widgets of a promised row into their place, without another arrangement of the other rows."""
+        row = self._rows[number] = _Row(self._take(label), [self._take(field) for field in fields], self._take(note))
+        for widget in (label, *fields, note):
+            widget.resize(0, 0)  # else an area as large as a new window would be painted
+            widget.show()  # a hidden widget has no place in a layout
+        if self._placed is not None:
+            plan, rect, tops = self._placed
+            self._lines_of(row, plan, rect, tops[number], place=True)
 
     def _take(self, widget: QWidget | None) -> QLayoutItem | None:
         if widget is None:
@@ -93,11 +117,13 @@ class SectionLines(ListLayout):
 
     # ---------------------------------------------------------------- widths
     def _label_width(self, least: int = 0) -> int:
-        return max([least, *(row.label.sizeHint().width() for row in self._rows if row.label is not None)])
+        found = [row.label.sizeHint().width() if row.label is not None else row.label_width for row in self._rows]
+        return max([least, *found])
 
     def _note_width(self) -> int:
         """The width of the widest note on one line, with the gap before it; 0 without notes."""
         found = [_GAP + _line_width(row.note) for row in self._rows if row.note is not None and _text(row.note)]
+        found += [_GAP + row.note_width for row in self._rows if row.promised and row.note_width]
         return max(found, default=0)
 
     def _alone(self, row: _Row) -> bool:
@@ -154,10 +180,21 @@ class SectionLines(ListLayout):
             plan = self._plans[rect.width()] = self._plan(rect.width())
         if self._heads is not None:
             y = self._lines_of(self._heads, plan, rect, y, place, Qt.AlignmentFlag.AlignBottom)
+        usual: int | None = None
+        tops: list[int] = []
         for number, row in enumerate(self._rows):
             if number:
                 y += _APART if len(plan.lines) > 1 else 0
-            y = self._lines_of(row, plan, rect, y, place)
+            tops.append(y)
+            if not row.promised:
+                y = self._lines_of(row, plan, rect, y, place)
+                continue
+            if usual is None:
+                made = next((row for row in self._rows if not row.promised), None)
+                usual = self._lines_of(made, plan, rect, 0, False) if made is not None else 0
+            y += usual
+        if place:
+            self._placed = plan, rect, tops
         return max(0, y - rect.y() - _BETWEEN)
 
     def _lines_of(
