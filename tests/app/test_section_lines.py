@@ -27,6 +27,7 @@ def channels(qtbot: Any) -> Page:
     made: dict[str, QWidget] = {}
     heads: list[QWidget | None] = [Label("colour"), Label("name"), Label("contrast from"), Label("contrast to"), None]
     lines.add_heads(heads)
+    page.setLayout(lines)
     for row in (0, 1):
         fields: list[QWidget] = []
         for name, least, most in (("colour", 88, 96), ("name", 96, 0), ("from", 64, 88), ("to", 64, 88)):
@@ -41,8 +42,8 @@ def channels(qtbot: Any) -> Page:
         note.setWordWrap(True)
         note.setText("the whole range" if row else "")
         made[f"label{row}"], made[f"note{row}"] = Label(str(row)), note
-        lines.add_row(made[f"label{row}"], fields, note)
-    page.setLayout(lines)
+        lines.promise_row(len(fields), 0, 0)
+        lines.fill_row(row, made[f"label{row}"], fields, note)
     area.setWidgetResizable(True)
     area.setWidget(page)
 

@@ -73,7 +73,7 @@ class SectionLines(ListLayout):
         self._heads = _Row(None, [self._take(head) for head in heads])
 
     def promise_row(self, fields: int, label_width: int, note_width: int) -> None:
-        """Keeps the place of a row of so many fields beneath the others, with texts of these widths."""
+        """Keeps the place of a row beneath the others, with this number of fields and texts of these widths."""
         self._rows.append(_Row(None, [], promised=True, label_width=label_width, note_width=note_width))
         self._widest = max(self._widest, fields)
 
