@@ -102,8 +102,9 @@ def test_a_failed_chunk_is_named_with_its_server() -> None:
     error = Unreadable("The server answered 503", store="https://h:80/x.zarr", key="a/c/0", advice="Try again.")
     assert words.failed_chunk(error) == "a/c/0 from h:80: The server answered 503. Try again."
     stopped = Unreadable("Stopped after 3 s without an answer from h:80", store="https://h:80/x.zarr", key="a/c/0")
-    assert words.failed_chunk(stopped) == "a/c/0: Stopped after 3 s without an answer from h:80."
-    assert words.failed_chunk(Unreadable("No", store="file:///x", key="a/c/0")) == "No. Key a/c/0."
+    step = "Check that the store can be reached and read, then try again."
+    assert words.failed_chunk(stopped) == f"a/c/0: Stopped after 3 s without an answer from h:80. {step}"
+    assert words.failed_chunk(Unreadable("No", store="file:///x", key="a/c/0")) == f"No. {step} Key a/c/0."
 
 
 def test_applications_do_not_name_options_of_the_command_line() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import threading
 from collections.abc import Iterator
 from functools import partial
 from typing import Any, cast
@@ -122,8 +123,15 @@ def test_what_nobody_wants_any_more_is_cancelled(server: WebServer) -> None:
     store, answered = bucket(server), False
     server.gate.clear()
     coming = store.get_many([(key, None) for key in VALUES], lambda: answered)
-    server.let(1)
+
+    def let_one_when_all_were_sent() -> None:
+        if server.wait_held(len(VALUES)):
+            server.let(1)
+
+    lets = threading.Thread(target=let_one_when_all_were_sent, name="lets")
+    lets.start()
     next(coming)
+    lets.join()
     answered = True
     assert not list(coming)
     assert server.wait_closed(len(VALUES) - 1)

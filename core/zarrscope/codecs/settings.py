@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 from zarrscope.errors import BadMetadata, Unsupported
-from zarrscope.errors.counting import counted
+from zarrscope.errors.visible import counted
 from zarrscope.model.metadata import CodecSpec, Configuration
 
 MAX_CODECS = 64

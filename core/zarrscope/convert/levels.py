@@ -17,7 +17,7 @@ from typing import Any
 import zarrscope.ome.metadata as ome
 from zarrscope.convert.downsampling import METHODS, Method, coarser_shape, middle
 from zarrscope.errors import Refused
-from zarrscope.errors.counting import counted
+from zarrscope.errors.visible import counted
 from zarrscope.model.metadata import ArrayMetadata
 from zarrscope.ome.metadata import TYPE_OF_NAME, Axis
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from zarrscope.dialects.reading import Members, token
 from zarrscope.errors import BadMetadata, Unsupported
-from zarrscope.errors.counting import counted
+from zarrscope.errors.visible import counted
 from zarrscope.model.dtype import spell
 from zarrscope.model.frozen import frozen
 from zarrscope.model.metadata import (

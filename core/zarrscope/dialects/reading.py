@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from zarrscope.errors import BadMetadata, ZarrscopeError
-from zarrscope.errors.counting import counted
+from zarrscope.errors.visible import counted
 from zarrscope.jsondoc.parse import NODE_LIMIT, parse_json
 from zarrscope.model.dtype import spell
 from zarrscope.model.json_value import JSON

@@ -14,7 +14,7 @@ from typing import Any
 from zarrscope.dialects.extensions import CHUNK_GRIDS
 from zarrscope.dialects.reading import token
 from zarrscope.errors import ZarrscopeError
-from zarrscope.errors.counting import counted
+from zarrscope.errors.visible import counted
 from zarrscope.model.codec_table import codec_row
 from zarrscope.model.dtype import DATA_TYPES, data_type
 from zarrscope.model.fill_value import V3 as FILL

@@ -16,7 +16,7 @@ from zarrscope.dialects.pipeline import extension, from_v3
 from zarrscope.dialects.protocol import Dialect
 from zarrscope.dialects.reading import Members, prefix_of, token, within
 from zarrscope.errors import BadMetadata
-from zarrscope.errors.counting import counted
+from zarrscope.errors.visible import counted
 from zarrscope.model.codec_table import kind_of
 from zarrscope.model.dtype import CORE_NAMES, DataType, Fill, data_type, spell
 from zarrscope.model.fill_value import V3 as FILL

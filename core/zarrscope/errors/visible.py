@@ -5,7 +5,8 @@ direction controls, characters without width and lone surrogates become escapes 
 `\\u202e`, `\\U000e0041`). Every other character stays. The classes are those of the Unicode Standard: Cc, Cf, Cs, Zl,
 Zp, noncharacters, and Default_Ignorable_Code_Point.
 
-Errors, representations, HTML and all front ends pass the text that they show through this module.
+Errors, representations, HTML and all front ends pass the text that they show through this module. It also gives numbers
+their nouns.
 """
 
 from __future__ import annotations
@@ -67,3 +68,8 @@ def _spelled(found: re.Match[str]) -> str:
     if code == 0x7F:
         return "\N{SYMBOL FOR DELETE}"
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def counted(n: int, noun: str, plural: str = "") -> str:
+    """A number with its noun: (1, "dimension") → "1 dimension"; (2, "axis", "axes") → "2 axes"."""
+    return f"{n} {noun if n == 1 else plural or noun + 's'}"

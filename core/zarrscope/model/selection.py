@@ -17,7 +17,7 @@ from math import prod
 from typing import Protocol, SupportsIndex, cast
 
 from zarrscope.errors import Refused
-from zarrscope.errors.counting import counted
+from zarrscope.errors.visible import counted
 from zarrscope.runtime.named_tuple import NamedTuple
 
 MAX_TOUCHED = 4_000_000

@@ -21,7 +21,7 @@ from fractions import Fraction
 from typing import Any
 
 from zarrscope.errors import Refused
-from zarrscope.errors.counting import counted
+from zarrscope.errors.visible import counted
 from zarrscope.ome.edits import Edit, axes_at, base_of, edit, multiscale
 from zarrscope.ome.metadata import HISTORICAL_AXES, TYPE_OF_NAME, Axis, block, number
 

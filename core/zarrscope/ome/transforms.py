@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from zarrscope.errors import BadMetadata, NotFound, Unsupported
-from zarrscope.errors.counting import counted
+from zarrscope.errors.visible import counted
 
 Points = npt.NDArray[np.float64]
 ReadArray = Callable[[str], npt.NDArray[Any]]

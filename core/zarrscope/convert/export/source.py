@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zarrscope.errors import Refused
-from zarrscope.errors.counting import counted
+from zarrscope.errors.visible import counted
 from zarrscope.runtime.tuning import EXPORTED_BYTES
 from zarrscope.view.image import Axis, Channel, Image, Level, default_image
 

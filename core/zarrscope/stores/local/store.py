@@ -31,7 +31,6 @@ from zarrscope.stores.backend import Backend, BackendEntry
 from zarrscope.stores.keys import too_large
 from zarrscope.stores.local.children import NO_FOLLOW, OPEN, look_into
 from zarrscope.stores.local.failures import DENIED, NOTHING_THERE, broken_link, circular, failure, no_file
-from zarrscope.stores.local.links import MOST_LINKS, need_an_end
 from zarrscope.stores.local.names import is_link, is_temporary
 from zarrscope.stores.local.paths import extended, file_url, plain, real_path
 from zarrscope.stores.store import Store
@@ -142,6 +141,8 @@ class LocalStore(Store):
         back to a folder of the path: nodes without end would lie beneath it."""
         folder = self._folder(prefix)
         if prefix:
+            from zarrscope.stores.local.links import need_an_end  # opening an array lists nothing
+
             need_an_end(self._stem, prefix, store=self.url)
         return folder
 
@@ -254,6 +255,8 @@ class LocalStore(Store):
     def _walk(self, prefix: str, strict: bool = False) -> Iterator[BackendEntry]:
         """Lists keys and folders. A broken link is listed with an error if `strict`, and as a key otherwise; reading
         that key fails."""
+        from zarrscope.stores.local.links import MOST_LINKS, need_an_end
+
         pending: list[tuple[str, str, tuple[tuple[int, int], ...], int]] = [(self._listed(prefix), prefix, (), 0)]
         while pending:
             folder, prefix, above, links = pending.pop()
