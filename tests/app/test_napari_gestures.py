@@ -163,9 +163,10 @@ def test_three_images_are_mended_saved_and_undone(task: Task, tmp_path: Path) ->
     task.wait(lambda: form.sections.editors["size/1"].hasFocus(), "the field")
     task.type("0.5")
     task.press("Ctrl+Down")
+    task.wait(lambda: not form.sections.editors["size/1"].hasFocus(), "the next field")
     task.type("DAPI")
     save = form._buttons["save"]
-    task.wait(save.isVisible, "the button")
+    task.wait(lambda: save.isVisible() and save.isEnabled(), "the button")
     task.click(save)
     task.wait(lambda: edit.state.can_save and len(edit.dirty_paths) == 3, "writing")
     assert stored(folder) == before, "nothing is written yet"

@@ -212,6 +212,8 @@ def test_a_conversion_onto_a_full_disk_can_be_continued(tmp_path: Path) -> None:
         with pytest.raises(Unreadable) as caught:
             convert.run(plan)
     assert "The old value" not in str(caught.value)
-    assert str(caught.value.advice).startswith("Make room, then run the same conversion again: it continues")
+    assert str(caught.value.advice).startswith(
+        "The disk is full. Make room, then run the same conversion again: it continues"
+    )
     convert.run(plan)
     assert zarrscope.open(tmp_path / "new.zarr")["/a"][...].tolist() == [7] * 4

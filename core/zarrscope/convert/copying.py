@@ -282,8 +282,8 @@ class _ConvertRun(DestinationWriter):
         except ZarrscopeError as error:
             if is_full(error):
                 error.advice = (
-                    "Make room, then run the same conversion again: it continues with the rest. Or delete the "
-                    f"incomplete destination {self.store.url}; nothing was there before."
+                    "The disk is full. Make room, then run the same conversion again: it continues with the rest. Or "
+                    f"delete the incomplete destination {self.store.url}; nothing was there before."
                 )
             raise
         return self.result(verified=verify, cancelled=False)
