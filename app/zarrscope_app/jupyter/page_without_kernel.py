@@ -35,9 +35,11 @@ def fit(session: Session) -> None:
         picture.fit(pixels_of((0.0, 0.0, float(height), float(width)), picture.frame.aspect, LONGEST))
 
 
-def is_whole(session: Session) -> bool:
+def is_whole(session: Session, tree: TreePresenter | RootsPresenter) -> bool:
     """Whether everything for the still page has arrived."""
     picture = session.slice
+    if tree.find(session.state.path) is None:
+        return False
     if picture.state.kind != "image":
         return picture.line is None or not picture.line.loading
     frame, channels = picture.frame, picture.state.channels

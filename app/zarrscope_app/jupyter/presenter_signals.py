@@ -86,6 +86,8 @@ class PresenterSignals:
         self._widget.tell(*PANEL)
 
     def _main(self, _: object = None) -> None:
+        if self._widget.session.slice.line is not None:
+            self._widget.tell("image")  # a line has no tiles: it is a part of the state
         self._widget.draw("main")
 
     def _below(self, _: object = None) -> None:

@@ -392,7 +392,7 @@ class Explorer(ShowsPlaces, anywidget.AnyWidget):
                 if state.status is not SessionStatus.READY or state.selecting:
                     return False
                 page_without_kernel.fit(session)
-                return page_without_kernel.is_whole(session)
+                return page_without_kernel.is_whole(session, self.node_tree)
 
             try:
                 post.run_until(there, STILL_SECONDS)
