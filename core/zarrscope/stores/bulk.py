@@ -135,14 +135,8 @@ class BulkOperations:
         >>> [(i, bytes(view)) for i, view in MemoryStore({"a": b"value"}).bulk.get_views([("a", None)])]
         [(0, b'value')]
         """
-        for key, _ in requests:
-            check_key(key)
-        found = self._store._get_views(requests, cancelled, limit)
-        if limit is not None:
-            found = self._store._checked(found, requests, limit)
-        if self._store.remote and current_job() is not None:
-            found = naming(self._store.url, [key for key, _ in requests], found)
-        yield from found
+        keys = [check_key(key) for key, _ in requests]
+        yield from self._watched(self._store._get_views(requests, cancelled, limit), requests, keys, limit)
 
     @uninterrupted_steps
     def get_growing(
@@ -190,14 +184,23 @@ class BulkOperations:
                 asked.append(request)
 
         take()
-        found = self._store._get_growing(asked, cancelled, limit)
-        if limit is not None:
-            found = self._store._checked(found, asked, limit)
-        if self._store.remote and current_job() is not None:
-            found = naming(self._store.url, keys, found)
-        for answer in found:
+        for answer in self._watched(self._store._get_growing(asked, cancelled, limit), asked, keys, limit):
             yield answer
             take()
+
+    def _watched(
+        self,
+        found: Iterator[tuple[int, AnswerView]],
+        requests: Sequence[Request],
+        keys: Sequence[str],
+        limit: int | None,
+    ) -> Iterator[tuple[int, AnswerView]]:
+        """The answers, of which too long ones are errors; the running job names the key that it waits for."""
+        if limit is not None:
+            found = self._store._checked(found, requests, limit)
+        if self._store.remote and current_job() is not None:
+            found = naming(self._store.url, keys, found)
+        return found
 
     def scan_children(
         self, prefix: str, names: Sequence[str], *, read: bool, limit: int | None = None
