@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import os
+import subprocess
 import sys
 import time
 import tracemalloc
@@ -312,10 +313,25 @@ def test_objects_that_take_too_much_are_not_made(name: str, monkeypatch: pytest.
         with pytest.raises(zarrscope.BadChunk, match="the objects in this chunk would take more than") as caught:
             array[...]
         assert caught.value.codec
-        assert "MAX_CHUNK_BYTES" in str(caught.value)
+        assert "ZARRSCOPE_CHUNK_LIMIT=" in str(caught.value)
 
     act()
     assert peak(act) < 8 << 20
+
+
+def test_the_advice_for_a_large_chunk_can_be_followed(tmp_path: Path) -> None:
+    """Chunks beyond the limit are refused with the variable to set; with it, a new process reads them."""
+    zarrscope.open(tmp_path, "w-").create_array("/a", shape=(9,), dtype="u1", chunks=(9,))[...] = 7
+    code = f"import zarrscope; print(zarrscope.open({str(tmp_path)!r})['/a'][...].sum())"
+
+    def act(limit: int) -> str:
+        environ = {**os.environ, limits.VARIABLE: str(limit)}
+        ended = subprocess.run([sys.executable, "-c", code], env=environ, capture_output=True, text=True, check=False)
+        return ended.stdout + ended.stderr
+
+    told = act(8)
+    assert "ZARRSCOPE_CHUNK_LIMIT=9" in told, told
+    assert act(9) == "63\n"
 
 
 @pytest.mark.parametrize("codec", ["vlen-utf8", "vlen-bytes", "vlen-array", "json2", "msgpack2"])

@@ -18,7 +18,7 @@ import numpy as np
 
 from zarrscope.codecs.array import VariableLength
 from zarrscope.codecs.codec import ArraySpec, ArrayToBytes, Buffer, BytesSpec, Elements, codec
-from zarrscope.codecs.limits import MAX_CHUNK_BYTES
+from zarrscope.codecs.limits import MAX_CHUNK_BYTES, how_to_allow
 from zarrscope.codecs.native import needed
 from zarrscope.codecs.objectsizes import VIEW, check_json, unpacked
 from zarrscope.codecs.settings import CodecSettings
@@ -61,7 +61,11 @@ class Itemised(ArrayToBytes):
 
     def decode(self, data: Buffer, out: Elements | None) -> Elements:
         if len(data) > MAX_CHUNK_BYTES:
-            raise BadChunk(f"{self.name}: the chunk has more than {MAX_CHUNK_BYTES:,} bytes", codec=self.name)
+            raise BadChunk(
+                f"{self.name}: the chunk has more than {MAX_CHUNK_BYTES:,} bytes",
+                codec=self.name,
+                advice=how_to_allow(2 * len(data)),
+            )
         items = self._parse(data)
         if not isinstance(items, list) or len(items) < 2:
             raise BadChunk(f"{self.name}: the chunk is not a list of items, dtype and shape", codec=self.name)

@@ -33,7 +33,7 @@ def too_much(codec: str, size: int) -> BadChunk:
         f"{codec}: the objects in this chunk would take more than {size:,} bytes of memory; "
         f"the limit is {limits.MAX_CHUNK_BYTES:,}",
         codec=codec,
-        advice="If you trust the chunk, raise zarrscope.codecs.limits.MAX_CHUNK_BYTES.",
+        advice=limits.how_to_allow(2 * size),
     )
 
 

@@ -401,7 +401,7 @@ class CodecPipeline:
         if size > limits.MAX_CHUNK_BYTES:
             raise BadChunk(
                 f"A chunk of this array decodes to {size:,} bytes; the limit is {limits.MAX_CHUNK_BYTES:,}",
-                advice="Read it in smaller pieces, or raise zarrscope.codecs.limits.MAX_CHUNK_BYTES.",
+                advice=limits.how_to_allow(size),
             )
 
     # ------------------------------------------------------------------ encoding

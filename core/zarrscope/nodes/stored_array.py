@@ -249,7 +249,7 @@ class StoredArray:
 
     def check_size(self, shape: tuple[int, ...]) -> None:
         """Refuses a chunk that is too large, before allocating memory for it (spec F.2)."""
-        from zarrscope.codecs.limits import MAX_CHUNK_BYTES
+        from zarrscope.codecs.limits import MAX_CHUNK_BYTES, how_to_allow
 
         size = prod(shape) * max(1, self.dtype.itemsize)
         if size > MAX_CHUNK_BYTES:
@@ -257,7 +257,7 @@ class StoredArray:
                 Refused(
                     f"A chunk of shape {shape} decodes to {size / 2**30:,.1f} GiB, more than the limit of "
                     f"{MAX_CHUNK_BYTES / 2**30:g} GiB",
-                    advice="If that is intended, raise zarrscope.codecs.limits.MAX_CHUNK_BYTES.",
+                    advice=how_to_allow(size),
                 )
             )
 
