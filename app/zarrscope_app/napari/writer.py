@@ -5,6 +5,7 @@ First a dialog shows the plan, and a person chooses the version of OME-Zarr in i
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -56,6 +57,8 @@ def write(path: str, layers: list[tuple[Any, dict[str, Any], str]]) -> list[str]
     described = [drawn(*layer) for layer in layers]
     plan = plan_image(path, described)
     if not loop_runs():
+        for told in plan.left_out:
+            warnings.warn(told, UserWarning, stacklevel=2)
         with progress(total=STEPS, desc=plan.lines[0]) as bar:
             return [write_image(plan, lambda part: bar.update(int(part * STEPS) - bar.n))]
     dialog = SaveDialog(path, described, QApplication.activeWindow())
@@ -72,6 +75,8 @@ def write(path: str, layers: list[tuple[Any, dict[str, Any], str]]) -> list[str]
 def drawn(data: Any, arguments: dict[str, Any], kind: str) -> DrawnLayer:
     """Describes a napari layer as a DrawnLayer; for a pyramid its finest level."""
     finest = data[0] if arguments.get("multiscale") else data
+    rgb = bool(arguments.get("rgb"))
+    color, inverted, left_out = _shade(arguments) if kind == "image" and not rgb else (None, False, [])
     return DrawnLayer(
         kind,
         str(arguments.get("name", kind)),
@@ -79,13 +84,15 @@ def drawn(data: Any, arguments: dict[str, Any], kind: str) -> DrawnLayer:
         tuple(map(str, arguments.get("axis_labels") or ())),
         tuple(map(float, arguments["scale"])),
         tuple(map(float, arguments["translate"])),
-        tuple(map(str, arguments.get("units") or ("pixel",) * finest.ndim)),
+        tuple(map(str, arguments.get("units") or ("pixel",) * (finest.ndim - rgb))),
         visible=bool(arguments.get("visible", True)),
-        color=_color(arguments.get("colormap")) if kind == "image" else None,
+        rgb=rgb,
+        color=color,
+        inverted=inverted,
         contrast=_pair(arguments.get("contrast_limits")),
         contrast_range=_pair(arguments.get("metadata", {}).get("zarrscope", {}).get("contrast_range")),
         label_colors=label_colors(arguments.get("colormap")) if kind == "labels" else {},
-        left_out=(NOT_PLACED,) if _turned(arguments) else (),
+        left_out=(*([NOT_PLACED] if _turned(arguments) else []), *left_out),
     )
 
 
@@ -93,13 +100,31 @@ def _pair(value: Any) -> tuple[float, float] | None:
     return (float(value[0]), float(value[1])) if value is not None else None
 
 
-def _color(colormap: object) -> tuple[int, int, int] | None:
-    """The brightest colour of a colour map."""
-    colors = colormap.get("colors") if isinstance(colormap, dict) else getattr(colormap, "colors", None)
-    if colors is None:
-        return None
-    red, green, blue = (round(255 * float(part)) for part in colors[-1][:3])
-    return red, green, blue
+def _shade(arguments: dict[str, Any]) -> tuple[tuple[int, int, int] | None, bool, list[str]]:
+    """The colour of an image layer, whether its colour map runs from it to black, and sentences about the properties
+    that a colour does not hold."""
+    import numpy as np
+    from napari.utils.colormaps import ensure_colormap
+
+    left_out = [layer_writing.NO_GAMMA] if arguments.get("gamma", 1) != 1 else []
+    colormap = arguments.get("colormap")
+    if colormap is None:
+        return None, False, left_out
+    if isinstance(colormap, str):
+        colormap = ensure_colormap(colormap)
+    name, table = (
+        (colormap.get("name", ""), colormap["colors"])
+        if isinstance(colormap, dict)
+        else (colormap.name, colormap.colors)
+    )
+    colors = np.asarray(table, float)[:, :3]
+    inverted = bool(colors[0].any() and not colors[-1].any())
+    if inverted:
+        colors = colors[::-1]
+    if not np.allclose(colors, np.linspace(0, 1, len(colors))[:, None] * colors[-1], atol=0.02):
+        left_out.append(layer_writing.last_color(str(name)))
+    red, green, blue = (round(255 * float(part)) for part in colors[-1])
+    return (red, green, blue), inverted, left_out
 
 
 def _turned(arguments: dict[str, Any]) -> bool:

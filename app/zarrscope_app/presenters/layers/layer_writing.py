@@ -1,5 +1,5 @@
 """Writes layers of a viewer as a new OME-Zarr image: image layers become its channels, label layers become its label
-images.
+images. A colour image becomes three channels, and an axis of channels becomes that of the image.
 
 `plan_image` describes the new image and refuses impossible ones; `write_image` writes the image to a new address. The
 metadata that make it an image are written after all of its values, so that no reader takes an incomplete image for a
@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from itertools import product
 from secrets import token_hex
 from shutil import rmtree
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -27,6 +27,8 @@ from zarrscope.stores.local.failures import is_full
 from zarrscope.stores.local.rename import move_folder
 from zarrscope_app.presenters import strings
 
+T = TypeVar("T")
+
 VERSIONS = {"0.5": "v3", "0.4": "v2"}
 """The versions of OME-Zarr that are written, and the dialect of each."""
 TITLE = "Save as a new image"
@@ -37,12 +39,18 @@ CHUNK = (16, 256, 256)
 BLOCK_ROWS = 1024
 """Rows of a plane that are in memory at once, a multiple of the rows of a chunk."""
 TYPES = {"t": "time", "c": "channel"}
+AXES = ("t", "c", "z", "y", "x")
+"""The axes of an image in the order of OME-Zarr."""
+COLORS = {"red": (255, 0, 0), "green": (0, 255, 0), "blue": (0, 0, 255)}
+"""The channels of a colour image."""
+NO_TRANSPARENCY = "its transparency is not written"
+NO_GAMMA = "its gamma is not written"
 
 
 @frozen
 class DrawnLayer:
-    """A layer as a viewer shows it. Names, scale, translation and units have one entry per axis of `data`; the unit
-    "pixel" means none."""
+    """A layer as a viewer shows it. Names, scale, translation and units have one entry per axis of `data`, except for
+    the last axis of a colour image; the unit "pixel" means none."""
 
     kind: str
     """ "image" | "labels"."""
@@ -53,7 +61,10 @@ class DrawnLayer:
     translation: tuple[float, ...]
     units: tuple[str, ...]
     visible: bool = True
+    rgb: bool = False
+    """Whether the last axis of `data` holds red, green, blue and possibly transparency."""
     color: tuple[int, int, int] | None = None
+    inverted: bool = False
     contrast: tuple[float, float] | None = None
     contrast_range: tuple[float, float] | None = None
     label_colors: Mapping[int, tuple[int, int, int, int]] = field(default_factory=dict)
@@ -73,6 +84,10 @@ class PlannedImage:
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     lines: tuple[str, ...]
+    left_out: tuple[str, ...]
+    """Sentences about the properties of layers that will not be written; `lines` contains them."""
+    label_names: tuple[str, ...]
+    """The name of each label image, unlike all others even where capitals are not distinguished."""
 
 
 def sentence(layers: Sequence[DrawnLayer]) -> str:
@@ -89,7 +104,7 @@ def plan_image(target: str, layers: Sequence[DrawnLayer], version: str = "0.5") 
     """
     if version not in VERSIONS:
         raise Unsupported(f"OME-Zarr {version} is not written here", feature=f"OME-Zarr {version}")
-    channels = tuple(layer for layer in layers if layer.kind == "image")
+    channels = tuple(part for layer in layers if layer.kind == "image" for part in _single_channels(layer))
     labels = tuple(layer for layer in layers if layer.kind == "labels")
     if not channels and not labels:
         raise Refused("There is no image and no label layer to write", advice="Select layers first.")
@@ -111,19 +126,93 @@ def plan_image(target: str, layers: Sequence[DrawnLayer], version: str = "0.5") 
         if np.dtype(layer.data.dtype).kind not in ("iub" if layer.kind == "labels" else "iufb"):
             raise Unsupported(f"{_quoted(layer)} holds {layer.data.dtype}", feature=f"pictures of {layer.data.dtype}")
     names = _axis_names(first)
-    axes, shape, dtype = (
-        names,
-        tuple(first.data.shape),
-        np.result_type(*(layer.data.dtype for layer in channels or labels)),
-    )
+    axes, shape, dtype = names, tuple(first.data.shape), _common_type(channels or labels, target)
     if len(channels) > 1:
         at = sum(name == "t" for name in names[:1])
         axes, shape = (*names[:at], "c", *names[at:]), (*shape[:at], len(channels), *shape[at:])
     lines = [f"{strings.clean(target)}: OME-Zarr {version}, {strings.shape(shape)} ({', '.join(axes)}), {dtype}"]
     lines += [f"channel {_quoted(layer)}" for layer in channels]
     lines += [f"labels {_quoted(layer)}" for layer in labels]
-    lines += [f"{_quoted(layer)}: {said}" for layer in (*channels, *labels) for said in layer.left_out]
-    return PlannedImage(target, version, channels, labels, axes, shape, dtype, tuple(lines))
+    left_out = tuple(f"{_quoted(layer)}: {said}" for layer in layers for said in _left_out(layer))
+    names_of_labels = _unlike(labels)
+    return PlannedImage(
+        target, version, channels, labels, axes, shape, dtype, (*lines, *left_out), left_out, names_of_labels
+    )
+
+
+def last_color(title: str) -> str:
+    """A sentence about a colour map with several colours."""
+    return f"of its colour map {strings.clean(title)} only the last colour is written"
+
+
+def _left_out(layer: DrawnLayer) -> tuple[str, ...]:
+    transparent = layer.rgb and layer.data.shape[-1] > len(COLORS)
+    return (*layer.left_out, NO_TRANSPARENCY) if transparent else layer.left_out
+
+
+def _single_channels(layer: DrawnLayer) -> Iterator[DrawnLayer]:
+    """The channels of an image layer: the three of a colour image, those of an axis of channels, else the layer."""
+    if layer.rgb:
+        dtype = np.dtype(layer.data.dtype)
+        contrast = (0.0, 1.0 if dtype.kind in "fb" else float(np.iinfo(dtype).max))
+        for number, (name, color) in enumerate(COLORS.items()):
+            yield replace(
+                layer,
+                name=f"{layer.name}: {name}",
+                data=layer.data[..., number],
+                rgb=False,
+                color=color,
+                contrast=contrast,
+                contrast_range=contrast,
+            )
+        return
+    names = _axis_names(layer)
+    if "c" not in names:
+        yield layer
+        return
+    at = names.index("c")
+    for number in range(layer.data.shape[at]):
+        index = (slice(None),) * at + (number,)
+        yield replace(
+            layer,
+            name=f"{layer.name}: {number}",
+            data=layer.data[index],
+            axis_names=_without(names, at),
+            scale=_without(layer.scale, at),
+            translation=_without(layer.translation, at),
+            units=_without(layer.units, at),
+        )
+
+
+def _without(entries: tuple[T, ...], at: int) -> tuple[T, ...]:
+    return (*entries[:at], *entries[at + 1 :])
+
+
+def _common_type(layers: Sequence[DrawnLayer], target: str) -> np.dtype[Any]:
+    """The type of an image with these channels. Raises Refused if none holds all of their values."""
+    kinds = [np.dtype(layer.data.dtype) for layer in layers]
+    found = np.result_type(*kinds)
+    if found.kind == "f" and any(kind.kind in "iu" and kind.itemsize >= found.itemsize for kind in kinds):
+        named = " and ".join(dict.fromkeys(map(str, kinds)))
+        raise Refused(
+            f"No data type holds all values of {named}",
+            store=target,
+            advice="Write the layers one by one, or convert one of them before.",
+        )
+    return found
+
+
+def _unlike(labels: Sequence[DrawnLayer]) -> tuple[str, ...]:
+    """A name for each label image. A name that would be taken already gets a number."""
+    taken: dict[str, str] = {}
+    for layer in labels:
+        told = "".join(c if c.isalnum() or c in "-_." else "_" for c in layer.name).strip("._") or "labels"
+        name, number = told, 1
+        while name.casefold() in taken:
+            number += 1
+            name = f"{told}_{number}"
+        taken[name.casefold()] = name
+    return tuple(taken.values())
 
 
 def write_image(
@@ -173,9 +262,10 @@ def _write(
     hierarchy: Hierarchy, plan: PlannedImage, progress: Callable[[float], None], cancelled: Callable[[], bool]
 ) -> None:
     work = [*plan.channels, *plan.labels]
+    paths = [f"/labels/{name}" for name in plan.label_names]
     for number, layer in enumerate(work):
-        if not plan.channels or layer.kind == "labels":
-            path, place = _labels_path(plan, layer) + "/0", None
+        if number >= len(plan.channels):
+            path, place = f"{paths[number - len(plan.channels)]}/0", None
             array = _made(hierarchy, plan, path, _axis_names(layer), tuple(layer.data.shape), _label_dtype(layer))
         else:
             place = plan.axes.index("c") if len(plan.channels) > 1 else None
@@ -191,7 +281,7 @@ def _write(
                 array[(*block[:place], number, *block[place:])] = values
             progress((number + (done + 1) / len(blocks)) / len(work))
     _describe(hierarchy, plan)
-    for path in ["/"] if plan.channels else [_labels_path(plan, layer) for layer in plan.labels]:
+    for path in ["/"] if plan.channels else paths:
         try:
             rebuilding = convert.plan_rebuild(hierarchy, convert.Pyramid(), path)
         except Refused:  # no coarser levels: the image has no spatial axis that could be reduced
@@ -221,7 +311,7 @@ def _blocks(shape: tuple[int, ...]) -> Iterator[tuple[slice, ...]]:
 def _describe(hierarchy: Hierarchy, plan: PlannedImage) -> None:
     """Writes the metadata of the label images first and those of the image last: the image names its labels, so it must
     not appear before they exist."""
-    for layer in plan.labels:
+    for name, layer in zip(plan.label_names, plan.labels, strict=True):
         about = _multiscale(plan, layer, _axis_names(layer))
         colors = [{"label-value": value, "rgba": list(rgba)} for value, rgba in layer.label_colors.items()]
         label: dict[str, Any] = {"colors": colors} if colors else {}
@@ -229,10 +319,9 @@ def _describe(hierarchy: Hierarchy, plan: PlannedImage) -> None:
             label["source"] = {"image": "../../"}
         if plan.version == "0.4":
             label = {"version": "0.4", **label}
-        hierarchy[_labels_path(plan, layer)].attrs.update(_told(plan, {**about, "image-label": label}))
+        hierarchy[f"/labels/{name}"].attrs.update(_told(plan, {**about, "image-label": label}))
     if plan.labels and plan.channels:
-        names = [_labels_path(plan, layer).rpartition("/")[2] for layer in plan.labels]
-        hierarchy["/labels"].attrs.update(_told(plan, {"labels": names}))
+        hierarchy["/labels"].attrs.update(_told(plan, {"labels": list(plan.label_names)}))
     if plan.channels:
         about = _multiscale(plan, plan.channels[0], plan.axes)
         about["omero"] = {"channels": [_channel(layer) for layer in plan.channels]}
@@ -269,30 +358,29 @@ def _channel(layer: DrawnLayer) -> dict[str, Any]:
     low, high = layer.contrast or (0.0, 1.0)
     least, most = layer.contrast_range or (low, high)
     red, green, blue = layer.color or (255, 255, 255)
+    inverted = {"inverted": True} if layer.inverted else {}
     return {
         "label": layer.name.rpartition(": ")[2],
         "color": f"{red:02X}{green:02X}{blue:02X}",
         "active": layer.visible,
+        **inverted,
         "window": {"start": float(low), "end": float(high), "min": float(least), "max": float(most)},
     }
 
 
 def _axis_names(layer: DrawnLayer) -> tuple[str, ...]:
-    """The names of the axes: the layer's own if they are (t, y, x) or the last ones of (t, z, y, x); otherwise the last
-    ones of (t, z, y, x), one for each axis."""
-    usual = ("t", "z", "y", "x")[-layer.data.ndim :]
-    if layer.data.ndim > len(usual) or layer.data.ndim < 2:
+    """The names of the axes: the layer's own if those besides "c" are the last ones of (t, z, y, x) or (t, y, x);
+    otherwise the last ones of (t, z, y, x), or with five axes all that OME-Zarr has."""
+    if not 2 <= layer.data.ndim <= len(AXES):
         raise Unsupported(
-            f"{_quoted(layer)} has {layer.data.ndim} axes; only pictures of two to four axes can be written",
+            f"{_quoted(layer)} has {layer.data.ndim} axes; only pictures of two to five axes can be written",
             feature=f"pictures of {layer.data.ndim} axes",
         )
-    return layer.axis_names if layer.axis_names in (usual, ("t", "y", "x")) else usual
-
-
-def _labels_path(plan: PlannedImage, layer: DrawnLayer) -> str:
-    name = "".join(c if c.isalnum() or c in "-_." else "_" for c in layer.name).strip("._") or "labels"
-    same = [other for other in plan.labels if other.name == layer.name]
-    return f"/labels/{name}" + (f"_{same.index(layer) + 1}" if len(same) > 1 else "")
+    others = [name for name in layer.axis_names if name != "c"]
+    known = others in ([*"yx"], [*"zyx"], [*"tyx"], [*"tzyx"])
+    if known and len(layer.axis_names) == layer.data.ndim == len(set(layer.axis_names)):
+        return layer.axis_names
+    return AXES if layer.data.ndim == len(AXES) else ("t", "z", "y", "x")[-layer.data.ndim :]
 
 
 def _label_dtype(layer: DrawnLayer) -> np.dtype[Any]:

@@ -203,6 +203,7 @@ def _channels(image: Image, place: ImagePosition, kind: str) -> list[Layer]:
             place,
             visible=channel.active,
             color=channel.color,
+            inverted=channel.inverted,
             channel_name=channel.label,
         )
         for number, channel in enumerate(image.channels)
