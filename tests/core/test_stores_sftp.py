@@ -24,9 +24,13 @@ import zarrscope
 from contracts.counting import count_up
 from contracts.store import VALUES, Writing
 from contracts.wire import Wire, eventually, wire
+from zarrscope import convert
+from zarrscope.check.hierarchy import check
 from zarrscope.errors import Conflict, Denied, ReadOnly, Refused, Unreadable
 from zarrscope.model.storage import ABSENT, ByteRange
 from zarrscope.stores.address import open_store
+from zarrscope.stores.local.links import MOST_LINKS
+from zarrscope.stores.memory import MemoryStore
 from zarrscope.stores.sftp import files
 from zarrscope.stores.sftp.store import SFTPStore
 
@@ -125,10 +129,80 @@ def test_links_are_followed_and_lead_nowhere_twice(sshd: list[str], values: Path
     with pytest.raises(Unreadable, match="link is broken"):
         store.get("broken")
     assert store.get("to a/b") == VALUES["a/b"]
-    assert "to b" in set(store.list())
+    assert {"to b", "to a/b"} <= set(store.list())
+    assert not any(key.startswith("a/back/") for key in store.list()), "nothing is listed twice"
     store.set("to b", b"through")
     assert (values / "a/b").read_bytes() == b"through"
     assert (values / "to b").is_symlink()
+
+
+def circular(root: Path) -> None:
+    """A hierarchy with links to its own folder, to folders above, and to a folder beside."""
+    h = zarrscope.open(root, "w-")
+    h.create_group("g/h")
+    h.create_array("a", shape=(4,), dtype="u1", chunks=(2,))[...] = 7
+    for name in ("s1", "s2"):
+        (root / name).symlink_to(".")
+    (root / "g/up").symlink_to("../g")
+    (root / "g/h/over").symlink_to("../..")
+    (root / "same").symlink_to("a")
+
+
+def test_links_back_to_a_folder_above_make_no_endless_hierarchy(sshd: list[str], tmp_path: Path) -> None:
+    circular(tmp_path / "x.zarr")
+    with zarrscope.open(opened(sshd, tmp_path / "x.zarr"), "r+") as h:
+        told = sorted(path for path, _ in h.walk())
+        assert told == ["/a", "/g", "/g/h", "/g/h/over", "/g/up", "/s1", "/s2", "/same"]
+        for path in ("/s1", "/g/up", "/g/h/over"):
+            node = h[path]
+            assert isinstance(node, zarrscope.Group)
+            with pytest.raises(Unreadable, match="leads back to a folder that contains it") as caught:
+                [*node.children()]
+            assert (caught.value.key, caught.value.store) == (path[1:] + "/", h.url)
+            assert "Remove the link" in str(caught.value.advice)
+        assert {each.key for each in check(h) if each.severity == "error"} == {"g/h/over/", "g/up/", "s1/", "s2/"}
+        with pytest.raises(Unreadable, match="leads back"):
+            convert.run(convert.plan(h, MemoryStore(), "v2"))
+        documents = {f"{at}zarr.json" for at in ("", "a/", "g/", "g/h/", "same/")}
+        assert {*h.store.list()} == documents | {f"{at}/c/{i}" for at in ("a", "same") for i in range(2)}
+        h.store.erase_prefix("s1/")
+        h.store.erase_prefix("g/")
+        assert not (tmp_path / "x.zarr/g").exists()
+        assert not (tmp_path / "x.zarr/s1").is_symlink()
+        assert (tmp_path / "x.zarr/a/c/0").exists(), "a link is removed, not the folder behind it"
+
+
+def test_links_that_branch_are_listed_only_a_few_levels_down(sshd: list[str], tmp_path: Path) -> None:
+    h = zarrscope.open(tmp_path, "a")
+    for n in range(12):
+        h.create_group(f"d{n}")
+    for n in range(11):
+        (tmp_path / f"d{n}" / "x").symlink_to(f"../d{n + 1}")
+    with zarrscope.open(opened(sshd, tmp_path)) as h:
+        assert max(path.count("/") for path, _ in h.walk()) == MOST_LINKS + 2
+        with pytest.raises(Unreadable, match="more than 4 symbolic links"):
+            [*h.store.list()]
+
+
+def test_links_end_through_a_file_system_of_fsspec(sshd: list[str], tmp_path: Path) -> None:
+    """It says that a name is a link, but not where it leads."""
+    (tmp_path / "x.zarr").mkdir()
+    h = zarrscope.open(tmp_path / "x.zarr", "a")
+    h.create_array("a", shape=(4,), dtype="u1", chunks=(2,))[...] = 7
+    (tmp_path / "x.zarr/same").symlink_to("a")
+    (tmp_path / "x.zarr/here").symlink_to(".")
+    options = {name: value for name, value in servers.sftp_options(sshd).items() if name == "key_filename"}
+    import fsspec
+
+    files = fsspec.filesystem("sftp", host="127.0.0.1", port=int(servers.port_of(sshd)), **options)
+    h = zarrscope.open(fsspec.FSMap(str(tmp_path / "x.zarr"), files))
+    assert {"/same", "/here/a", "/here/here/same"} <= {path for path, _ in h.walk()}
+    assert max(path.count("/") for path, _ in h.walk()) == MOST_LINKS + 1
+    deepest = h["/here" * (MOST_LINKS + 1)]
+    assert isinstance(deepest, zarrscope.Group)
+    with pytest.raises(Unreadable, match="more than 4 symbolic links"):
+        [*deepest.children()]
+    files.client.close()
 
 
 def test_a_large_folder_streams_and_may_be_left(sshd: list[str], tmp_path: Path) -> None:

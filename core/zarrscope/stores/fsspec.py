@@ -27,6 +27,7 @@ from zarrscope.errors.confidential import cause, conceal, public_options
 from zarrscope.model.storage import Answer, ByteRange, Entry, Request
 from zarrscope.stores.address_options import split_options
 from zarrscope.stores.keys import too_large
+from zarrscope.stores.local.links import endless, no_end
 from zarrscope.stores.network import Network, network, others
 from zarrscope.stores.registry import Mode, StoreOptions
 from zarrscope.stores.remote import RemoteStore
@@ -86,6 +87,8 @@ class FsspecStore(RemoteStore):
         self._bucket = ""
         self._bucket_seen = False
         self._disconnected = False
+        self._linked: set[str] = set()
+        """The prefixes of links to folders that were seen in listings."""
         self._asks_sizes = False
         """Whether the file system does not support ranges from the end."""
 
@@ -251,10 +254,24 @@ class FsspecStore(RemoteStore):
 
     # ------------------------------------------------------------------ listing
     def _list_dir(self, prefix: str) -> Iterator[Entry]:
+        """Yields the names of one level. The file systems of folders list links as such, not as their targets, which
+        are requested here."""
+        if self._linked and (message := self._endless(prefix)):
+            raise no_end(message, store=self.url, key=prefix)
         for found in self._listed(prefix, "ls"):
             name = found["name"].rstrip("/").rpartition("/")[2]
             folder = found["type"] == "directory"
+            if found["type"] == "link" or found.get("islink"):
+                with self._naming(prefix + name):
+                    folder = self._filesystem.isdir(self._path(prefix + name))
+                if folder:
+                    self._linked.add(f"{prefix}{name}/")
             yield Entry(name, folder, None if folder else found["size"])
+
+    def _endless(self, prefix: str) -> str:
+        """The message of local/links.py if more than MOST_LINKS links to folders lead to this folder. File systems do
+        not say where a link leads, so a circle is only seen by their number."""
+        return endless(self._root, prefix, lambda path: path, lambda _, each: each in self._linked, "/")
 
     def _list_prefix(self, prefix: str) -> Iterator[str]:
         for found in self._listed(prefix, "find"):

@@ -8,7 +8,8 @@ A set with `expect` that replaces a value first creates a lock file beside it, s
 exclude one another. A set that expects no value uses the server's own rename, which replaces no file. Programs that
 write in other ways are not excluded: their changes between the comparison and the rename may be lost.
 
-Symbolic links are followed. `sftp://host/~/data` is a folder in the home of the user.
+Symbolic links are followed; listings end at those that make a hierarchy endless, as in local/links.py.
+`sftp://host/~/data` is a folder in the home of the user.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from zarrscope.model.storage import ABSENT, Buffer, ByteRange, Entry, Version
 from zarrscope.runtime.interrupts import LOOK_SECONDS, check
 from zarrscope.runtime.tuning import SFTP_CHANNELS, SFTP_REMOVED_AT_ONCE
 from zarrscope.runtime.waits import waiting
+from zarrscope.stores.local.links import MANY, endless, no_end
 from zarrscope.stores.local.names import is_temporary
 from zarrscope.stores.local.temporaries import new_name
 from zarrscope.stores.network import CHANCE, network, others
@@ -69,6 +71,8 @@ class SFTPStore(RemoteStore):
         home = path == "~" or path.startswith("~/")
         self._root = path[2:] or "." if home else f"/{path}".rstrip("/")
         self._login = login_of(whole_address(url), others(options))
+        self._linked: set[str] = set()
+        """The prefixes of links to folders that were seen in listings."""
         self._join()
 
     def _join(self) -> None:
@@ -149,6 +153,8 @@ class SFTPStore(RemoteStore):
     # ------------------------------------------------------------------ listing
     def _list_dir(self, prefix: str) -> Iterator[Entry]:
         """Yields the names of one level. The targets of links are requested in parallel."""
+        if message := self._endless(prefix):
+            raise no_end(message, store=self.url, key=prefix)
         for some in self._levels(prefix):
             links = []
             for each in some:
@@ -191,13 +197,36 @@ class SFTPStore(RemoteStore):
             for name, future in zip(names, asked, strict=True):
                 found = self._result(future, prefix + name, "listed")
                 folder = found is not None and stat.S_ISDIR(found.st_mode)
+                if folder:
+                    self._linked.add(f"{prefix}{name}/")
                 yield Entry(name, folder, None if folder or found is None else found.st_size)
         finally:
             for future in asked:
                 future.cancel()
 
+    def _endless(self, prefix: str) -> str:
+        """The message of local/links.py if listing this folder would not end. Only listings show links, so nothing is
+        requested for folders of which no folder above was listed as one."""
+        names = prefix.split("/")[:-1] if self._linked else ()
+        if not any("/".join(names[: n + 1]) + "/" in self._linked for n in range(len(names))):
+            return ""
+
+        def act(channel: SFTPClient) -> str:
+            def real(path: str) -> str:
+                return channel.normalize(path) or path
+
+            return endless(real(self._root or "/"), prefix, real, lambda _, each: each in self._linked, "/")
+
+        return self._do(act, prefix, "listed")
+
     def _list_prefix(self, prefix: str) -> Iterator[str]:
-        """Lists all keys beneath a prefix; it lists several folders in parallel."""
+        if message := self._endless(prefix):
+            raise no_end(message, store=self.url, key=prefix)
+        return self._list_all(prefix)
+
+    def _list_all(self, prefix: str, follow: bool = True) -> Iterator[str]:
+        """Yields all keys beneath a prefix; it lists several folders in parallel. Links to folders are followed, but
+        not back to a folder above; without `follow` their own names are yielded."""
         waiting = [prefix]
         running: dict[Future[list[SFTPAttributes]], str] = {}
         try:
@@ -213,10 +242,13 @@ class SFTPStore(RemoteStore):
                     links = [each.filename for each in level if files.entry(each) is None]
                     entries = [found for each in level if (found := files.entry(each)) is not None]
                     for found in (*entries, *self._followed(folder, links)):
-                        if not found.is_prefix:
-                            yield folder + found.name
-                        elif found.name not in links:  # links to folders are left out: they may lead to a folder above
-                            waiting.append(f"{folder}{found.name}/")
+                        key = folder + found.name
+                        if not found.is_prefix or (found.name in links and not follow):
+                            yield key
+                        elif (message := self._endless(f"{key}/") if follow else "") == MANY:
+                            raise no_end(message, store=self.url, key=f"{key}/")
+                        elif not message:
+                            waiting.append(f"{key}/")
         finally:
             for future in running:
                 future.cancel()
@@ -321,7 +353,11 @@ class SFTPStore(RemoteStore):
         self._erased([key])
 
     def _erase_prefix(self, prefix: str) -> None:
-        keys = [*self._list_prefix(prefix)]
+        """Removes links to folders, not the values behind them."""
+        folder = prefix.rstrip("/")
+        found = self._do(lambda channel: files.look(channel, self._path(folder), follow=False), prefix, "removed")
+        linked = folder and found is not None and stat.S_ISLNK(found.st_mode)
+        keys = [folder] if linked else [*self._list_all(prefix, follow=False)]
         for i in range(0, len(keys), SFTP_REMOVED_AT_ONCE):
             self._erased(keys[i : i + SFTP_REMOVED_AT_ONCE])
 
