@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import subprocess
@@ -10,10 +11,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from threading import Event
 from typing import Any
+from weakref import ref
 
 import numpy as np
 import pytest
-from qtpy.QtCore import QMimeData, QPoint, QPointF, Qt
+from qtpy.QtCore import QEvent, QMimeData, QPoint, QPointF, Qt
 from qtpy.QtGui import QDragEnterEvent, QDropEvent
 from qtpy.QtWidgets import QApplication, QMainWindow, QWidget
 
@@ -161,6 +163,32 @@ def test_the_keys_stand_in_naparis_keymap_and_shadow_none(hand: Hand) -> None:
     hand.wait(hand.dock.tree.view.hasFocus)
     hand.dock.stop()
     assert not {str(key) for key in hand.viewer.keymap} & {"Alt+A", "Alt+Z"}
+
+
+def test_a_removed_dock_frees_its_keys_and_is_released(make_napari_viewer: Any, qtbot: Any) -> None:
+    viewer = make_napari_viewer(show=True)
+
+    def keys() -> set[str]:
+        return {str(key) for key in viewer.keymap} & {"Alt+A", "Alt+Z"}
+
+    docks = [Explorer(viewer, settings=Forgetful()) for _ in range(2)]
+    viewer.window.add_dock_widget(docks[0])
+    qtbot.waitUntil(lambda: keys() == {"Alt+A", "Alt+Z"}, timeout=int(SECONDS * 1000))
+    viewer.window.remove_dock_widget(docks[0])
+    assert not keys()
+    viewer.window.add_dock_widget(docks[1])
+    qtbot.waitUntil(lambda: keys() == {"Alt+A", "Alt+Z"}, timeout=int(SECONDS * 1000))
+    released = [ref(dock) for dock in docks]
+    viewer.window.remove_dock_widget(docks[1])
+    docks.clear()
+
+    def gone() -> bool:
+        QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
+        gc.collect()
+        return all(dock() is None for dock in released)
+
+    qtbot.waitUntil(gone, timeout=int(SECONDS * 1000))
+    assert not keys()
 
 
 def test_cancel_ends_the_making_of_layers(hand: Hand, monkeypatch: pytest.MonkeyPatch) -> None:

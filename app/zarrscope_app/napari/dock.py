@@ -139,7 +139,7 @@ class Explorer(QWidget):
         self.jobs_bar.attach(self.layer_menu.painting.edits.jobs)
         self.closing = AsksBeforeClosing(self, self)
         self.dropping = TakesNodes(self._opened, self)
-        self.shortcuts = Shortcuts(self.viewer, {"tree": self._go_to_tree, "add": self.add})
+        self.shortcuts = Shortcuts(self.viewer, {"tree": self._go_to_tree, "add": self.add}, self)
         column = QVBoxLayout(self)
         line = QHBoxLayout()
         line.addWidget(self.address, 1)

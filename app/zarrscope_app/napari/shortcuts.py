@@ -5,28 +5,37 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from qtpy.QtCore import QEvent, QObject
+from qtpy.QtWidgets import QWidget
+
 from zarrscope_app.presenters.layers.layer_commands import KEYS
 
 if TYPE_CHECKING:
     from napari.viewer import Viewer
 
 
-class Shortcuts:
+class Shortcuts(QObject):
     """Binds keys in one viewer: KEYS has the key of each action by the action's name, `acts` has its function by the
-    same name. A key that is already bound stays as it is."""
+    same name. A key that is already bound stays as it is. The keys are freed when napari takes `dock` out of its
+    window, which does not close it, and bound again when the dock is shown."""
 
-    def __init__(self, viewer: Viewer, acts: dict[str, Callable[[], object]]) -> None:
-        self._viewer = viewer
+    def __init__(self, viewer: Viewer, acts: dict[str, Callable[[], object]], dock: QWidget) -> None:
+        super().__init__(dock)
+        self._viewer, self._acts = viewer, acts
         self._bound: list[tuple[str, Any]] = []
-        for name, (key, description) in KEYS.items():
+        dock.installEventFilter(self)
+        self.start()
 
-            def act(_: object, run: Callable[[], object] = acts[name]) -> None:
+    def start(self) -> None:
+        """Binds the keys that are free."""
+        for name, (key, description) in () if self._bound else KEYS.items():
+
+            def act(_: object, run: Callable[[], object] = self._acts[name]) -> None:
                 run()
 
             act.__doc__ = description
-            before = set(viewer.keymap)
-            if not any(str(bound) == key.replace("-", "+") for bound in before):
-                viewer.bind_key(key, act)
+            if not any(str(bound) == key.replace("-", "+") for bound in set(self._viewer.keymap)):
+                self._viewer.bind_key(key, act)
                 self._bound.append((key, act))
 
     def stop(self) -> None:
@@ -36,3 +45,12 @@ class Shortcuts:
                 if found is act and str(bound) == key.replace("-", "+"):
                     del self._viewer.keymap[bound]
         self._bound.clear()
+
+    def eventFilter(self, dock: QObject | None, event: QEvent | None) -> bool:
+        """Frees the keys when the dock is removed, and binds them when it is shown."""
+        kind = event.type() if event is not None else None
+        if kind == QEvent.Type.Show:
+            self.start()
+        elif kind == QEvent.Type.ParentChange and dock is not None and dock.parent() is None:
+            self.stop()
+        return False
