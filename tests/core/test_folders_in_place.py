@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+import servers
 import zarrscope
 from zarrscope.check.hierarchy import check
 from zarrscope.stores.local.store import LocalStore
+from zarrscope.stores.sftp.store import SFTPStore
+from zarrscope.stores.ssh.client import SSHStore
+from zarrscope.stores.store import Store
 from zarrscope.stores.wrappers import PrefixStore
+from zarrscope.stores.zip.store import ZipStore
 
 CASES = [("v3", "a", "zarr.json"), ("v2", "a", ".zarray"), ("v2", "sub", ".zgroup"), ("n5", "a", "attributes.json")]
 
@@ -63,3 +73,57 @@ def test_a_node_with_the_name_of_a_document_is_no_fault(tmp_path: Path) -> None:
     h.create_array("/zarr.json", shape=(4,), dtype="u1")
     assert [each.name for each in zarrscope.open(tmp_path / "x")["/"].children()] == ["zarr.json"]
     assert zarrscope.open(tmp_path / "x")["/zarr.json"].path == "/zarr.json"
+
+
+@contextmanager
+def elsewhere(kind: str, folder: Path) -> Iterator[Store]:
+    """The files of a folder through another kind of store."""
+    if kind == "zip":
+        with zipfile.ZipFile(folder.with_suffix(".zip"), "w") as archive:
+            for file in folder.rglob("*"):
+                if file.is_file():
+                    archive.write(file, file.relative_to(folder).as_posix())
+        yield ZipStore(str(folder.with_suffix(".zip")))
+    elif kind == "ssh":
+        near = [sys.executable, "-c", "import os, sys; os.execvp('sh', ['sh', '-c', sys.argv[-1]])"]
+        command = f"exec {shlex.quote(sys.executable)} -m zarrscope_app serve --stdio"
+        store = SSHStore(f"ssh://host{folder}", ssh=near, command=command)
+        yield store
+        store.close()
+    else:
+        pytest.importorskip("paramiko")
+        made = folder.parent / "sshd"
+        made.mkdir()
+        with servers.sshd(made) as arguments:
+            url = f"sftp://127.0.0.1:{servers.port_of(arguments)}{folder}"
+            files = SFTPStore(url, **servers.sftp_options(arguments))
+            yield files
+            files.close()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the command of the far side is a POSIX shell's")
+@pytest.mark.parametrize(("dialect", "node", "document"), CASES)
+@pytest.mark.parametrize("kind", ["zip", "ssh", pytest.param("sftp", marks=pytest.mark.needs("sshd"))])
+def test_stores_of_files_elsewhere_tell_it(kind: str, tmp_path: Path, dialect: str, node: str, document: str) -> None:
+    folder = example(tmp_path / "x", dialect, node, document)
+    (folder / "g" / node / document / "kept").write_bytes(b"")  # an archive holds no empty folder
+    with elsewhere(kind, folder) as store:
+        h = zarrscope.open(store)
+        group = h["/g"]
+        assert isinstance(group, zarrscope.Group)
+        (child,) = [each for each in group.children() if each.name == node]
+        with pytest.raises(zarrscope.Unreadable) as caught:
+            h[f"/g/{node}"]
+        for error in (child.error, caught.value):
+            assert error is not None
+            assert f"There is a folder in the place of the document {document}" in error.message
+            assert error.key == f"g/{node}/{document}"
+            assert str(error.advice).startswith("Move that folder elsewhere")
+
+
+def test_a_bucket_tells_it_of_the_root(tmp_path: Path) -> None:
+    obstore = pytest.importorskip("obstore")
+    bucket = obstore.store.MemoryStore()
+    obstore.put(bucket, "zarr.json/kept", b"")
+    with pytest.raises(zarrscope.Unreadable, match=r"in the place of the document zarr\.json"):
+        zarrscope.open(bucket)

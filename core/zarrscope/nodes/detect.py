@@ -233,6 +233,10 @@ def need_no_folder(store: Store, keys: Iterable[str]) -> None:
         raise error
 
 
+LISTED_AT_ROOT = 1000
+"""The most entries that are looked at where no hierarchy is: a bucket lists that many in one page."""
+
+
 def not_zarr(store: Store) -> ZarrscopeError:
     """The error for a store without a hierarchy. If the store can be listed, the advice names up to five of its
     entries."""
@@ -241,7 +245,11 @@ def not_zarr(store: Store) -> ZarrscopeError:
     looked = ", ".join(PROBES[:-1])
     advice = "Check the address; a hierarchy is opened at its root."
     if store.listable:
-        names = sorted({entry.name for entry in islice(store.list_dir(""), 6)})
+        entries = [*islice(store.list_dir(""), LISTED_AT_ROOT)]
+        for entry in entries:
+            if entry.is_prefix and entry.name in PROBES:  # a bucket tells of it only in listings
+                return folder_in_place(store.url, entry.name)
+        names = sorted({entry.name for entry in entries[:6]})
         advice = (
             f"It holds {', '.join(names[:5])}{' …' if len(names) > 5 else ''}. " if names else "It is empty. "
         ) + advice

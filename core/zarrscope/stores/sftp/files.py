@@ -31,16 +31,18 @@ MARK_SECONDS = 60.0
 
 
 # ---------------------------------------------------------------------- reading
-def read(channel: SFTPClient, path: str, part: ByteRange | None, limit: int | None) -> bytes | None:
-    """The value, or a part of it, from one open file; None if there is no file."""
+def read(channel: SFTPClient, path: str, part: ByteRange | None, limit: int | None) -> tuple[bytes | None, bool]:
+    """The value, or a part of it, from one open file; None if there is no file. Also returns whether a folder is
+    there."""
     found = read_sized(channel, path, lambda size: (0, size) if part is None else part.span(size), limit)
-    return None if found is None else found[0]
+    return (None, False) if found is None else (found[0], found[1] < 0)
 
 
 def read_sized(
     channel: SFTPClient, path: str, span: Callable[[int], tuple[int, int]], limit: int | None
-) -> tuple[bytes, int] | None:
-    """Returns (bytes, size of the file); None if there is no file. `span` returns the range to read for that size."""
+) -> tuple[bytes | None, int] | None:
+    """Returns (bytes, size of the file); None if there is no file, (None, -1) if there is a folder. `span` returns the
+    range to read for that size."""
     try:
         file = channel.open(path, "rb")
     except OSError as error:
@@ -51,7 +53,8 @@ def read_sized(
     try:
         found = file.stat()
         if stat.S_ISDIR(found.st_mode):
-            return None
+            file.close()
+            return None, -1
         if not stat.S_ISREG(found.st_mode):
             raise Unreadable("This is not a plain file", advice="Check the file at that path.")
         start, stop = span(found.st_size)

@@ -73,6 +73,8 @@ class SFTPStore(RemoteStore):
         self._login = login_of(whole_address(url), others(options))
         self._linked: set[str] = set()
         """The prefixes of links to folders that were seen in listings."""
+        self._folders: set[str] = set()
+        """The keys at which the last read found a folder."""
         self._join()
 
     def _join(self) -> None:
@@ -123,7 +125,11 @@ class SFTPStore(RemoteStore):
     async def _fetch(self, key: str, part: ByteRange | None, limit: int | None) -> bytes | None:
         path = self._path(key)
         try:
-            return await asyncio.wrap_future(self._submit(lambda channel: files.read(channel, path, part, limit)))
+            value, folder = await asyncio.wrap_future(
+                self._submit(lambda channel: files.read(channel, path, part, limit))
+            )
+            (self._folders.add if folder else self._folders.discard)(key)
+            return value
         except ZarrscopeError:
             raise
         except (OSError, UnicodeError) as error:
@@ -146,9 +152,13 @@ class SFTPStore(RemoteStore):
 
     def read_end(self, key: str, length: int) -> tuple[bytes, int] | None:
         def act(channel: SFTPClient) -> tuple[bytes, int] | None:
-            return files.read_sized(channel, self._path(key), lambda size: (max(0, size - length), size), length)
+            found = files.read_sized(channel, self._path(key), lambda size: (max(0, size - length), size), length)
+            return None if found is None or found[0] is None else (found[0], found[1])
 
         return self._do(act, key, "read")
+
+    def _is_folder(self, key: str) -> bool:
+        return key in self._folders  # an absent document was read before, so that nothing has to be requested
 
     # ------------------------------------------------------------------ listing
     def _list_dir(self, prefix: str) -> Iterator[Entry]:

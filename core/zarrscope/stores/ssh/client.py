@@ -101,6 +101,8 @@ class SSHStore(Store):
         self._root = "/" + self._root if not self._root.startswith("/") else self._root
         self._joined = False
         self._lost: dict[str, tuple[str, ...]] = {}
+        self._folders: set[str] = set()
+        """The keys at which the last read found a folder."""
         told = next(self._ask("open", {"mode": mode})).head
         self.listable, self.writable = told["listable"], told["writable"]
         self._scans_children = True
@@ -251,7 +253,15 @@ class SSHStore(Store):
     # ------------------------------------------------------------------ reading
     def _get(self, key: str, part: ByteRange | None, limit: int | None = None) -> bytes | None:
         frame = self._one("get", {"key": key, "part": range_told(part), "limit": limit})
+        return self._noted(key, frame)
+
+    def _noted(self, key: str, frame: MessageFrame) -> bytes | None:
+        """The value in an answer. Remembers whether a folder is in its place; older versions there do not say so."""
+        (self._folders.add if frame.head.get("folder") else self._folders.discard)(key)
         return None if frame.head.get("absent") else frame.body
+
+    def _is_folder(self, key: str) -> bool:
+        return key in self._folders
 
     def _get_many(
         self, requests: Sequence[Request], cancelled: Callable[[], bool], limit: int | None = None
@@ -272,7 +282,7 @@ class SSHStore(Store):
                     if "error" in frame.head:
                         yield i, rebuilt(frame, self.url)
                     else:
-                        yield i, None if frame.head["absent"] else frame.body
+                        yield i, self._noted(requests[i][0], frame)
                 if not (shares and left) or cancelled():
                     channels.note_read(received)
                     return

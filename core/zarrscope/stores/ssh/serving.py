@@ -129,8 +129,9 @@ class _Serving:
         yield MessageFrame({"listable": store.listable, "writable": store.writable, "scans": store.bulk.scans_children})
 
     def _op_get(self, frame: MessageFrame, number: int) -> AnswerFrames:
-        value = self._store(frame).get(frame.head["key"], range_read(frame.head["part"]), frame.head["limit"])
-        yield MessageFrame({"absent": value is None}, value or b"")
+        store, key = self._store(frame), frame.head["key"]
+        value = store.get(key, range_read(frame.head["part"]), frame.head["limit"])
+        yield _value(store, key, value)
 
     def _op_get_many(self, frame: MessageFrame, number: int) -> AnswerFrames:
         requests = [(key, range_read(part)) for key, part in frame.head["requests"]]
@@ -143,7 +144,8 @@ class _Serving:
                 head, body = described(answer)
                 yield MessageFrame({**head, "i": i}, body)
             else:
-                yield MessageFrame({"i": i, "absent": answer is None}, answer or b"")
+                found = _value(store, requests[i][0], answer)
+                yield MessageFrame({"i": i, **found.head}, found.body)
 
     def _op_get_versioned(self, frame: MessageFrame, number: int) -> AnswerFrames:
         found = self._store(frame).get_versioned(frame.head["key"], frame.head["limit"])
@@ -199,6 +201,13 @@ class _Serving:
             yield MessageFrame({"held": True})
             while (asked := todo.get()) is not None:
                 self._answer(*asked)
+
+
+def _value(store: Store, key: str, value: bytes | None) -> MessageFrame:
+    """The answer to a request for a value; it states whether a folder is in the place of an absent one."""
+    if value is None:
+        return MessageFrame({"absent": True, "folder": store._is_folder(key)})
+    return MessageFrame({"absent": False}, value)
 
 
 def _found(found: ScannedChild) -> MessageFrame:

@@ -260,6 +260,11 @@ class ZipStore(Store):
                 yield Entry(name, False, index.entries[names[at]].size if put is None else len(put))
                 at += 1
 
+    def _is_folder(self, key: str) -> bool:
+        names = self._names()[0]
+        at = bisect_left(names, f"{key}/")
+        return at < len(names) and names[at].startswith(f"{key}/")
+
     def _names(self) -> tuple[Sequence[str], DirectoryIndex, Mapping[str, bytes]]:
         """The sorted names of all entries, the directory, and the values that wait because they cannot be written, as
         on a full disk. All others that wait are written first."""
