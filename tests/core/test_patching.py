@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import zarrscope
+from contracts.full_disk import full_from
 from zarrscope import convert
 from zarrscope.convert.downsampling import downsample
 from zarrscope.errors import Conflict, Refused
@@ -222,6 +223,25 @@ def test_cancelled_it_tells_how_far_it_is_and_goes_on(tmp_path: Path) -> None:
         convert.write_patch(planned(path, view), cancelled=lambda: next(asked))
     convert.write_patch(planned(path, view))
     np.testing.assert_array_equal(values_of(path)[2][0], 77)
+
+
+@pytest.mark.parametrize(("prefix", "done"), [("0/c/0", 0), ("0/c/1", 15), ("1/c/0", 30)])
+def test_a_full_disk_tells_how_far_it_is_and_goes_on(
+    prefix: str, done: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = labels(tmp_path / "a.zarr")
+    view = view_of(path)
+    view[:2] = 77
+    with monkeypatch.context() as patch:
+        full_from(patch, prefix)
+        with pytest.raises(zarrscope.ZarrscopeError) as caught:
+            convert.write_patch(planned(path, view))
+    told = f"{done} of 46 chunks are written"
+    assert ("still there" in str(caught.value.advice), told in str(caught.value.advice)) == (not done, bool(done))
+    assert (values_of(path)[0] == 77).all(axis=(1, 2)).tolist() == [done >= 15, done >= 30, False, False]
+    convert.write_patch(planned(path, view))
+    for level in values_of(path):
+        np.testing.assert_array_equal(level[:2], 77)
 
 
 def test_a_level_that_is_no_whole_part_is_left_and_named(tmp_path: Path) -> None:

@@ -7,8 +7,9 @@
 Only chunks that hold a changed element are written, each atomically. Before a chunk is written, its stored value is
 compared with the one that the plan read, and a difference is a Conflict. In a coarser level, the elements that depend
 on the edits are computed again, by the method that reproduces the level's stored values. A level whose shape does not
-divide that of the level above stays unchanged, and `Patch.left` names it. The finest level is written first, so after a
-run was killed, planning the same edits again gives the remaining ones.
+divide that of the level above stays unchanged, and `Patch.left` names it. The finest level is written first: if a run
+failed, planning the same `Edits` again gives the remaining ones. After the program was killed, edits that are made anew
+hold no element that was stored already, so the coarser levels have to be rebuilt (`rebuild`).
 """
 
 from __future__ import annotations
@@ -24,9 +25,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zarrscope.convert.downsampling import Method, check_method, coarser_shape, downsample
-from zarrscope.errors import Conflict, Refused
+from zarrscope.errors import Conflict, Refused, ZarrscopeError
 from zarrscope.model.storage import never
 from zarrscope.nodes.array import Array
+from zarrscope.stores.local.failures import is_full
 from zarrscope.view.editable import Edits
 from zarrscope.view.image import Image
 
@@ -141,10 +143,22 @@ def write_patch(
                     key=level.path,
                     advice=f"{done} of {total} chunks are written. Start again, to compare with the present values.",
                 )
-            level.array[piece.region] = piece.values
+            try:
+                level.array[piece.region] = piece.values
+            except ZarrscopeError as error:
+                if done:
+                    error.advice = _advice(error, f"{done} of {total} chunks are written")
+                raise
             done += 1
             progress(done / total)
     return sum(level.elements for level in patch.levels)
+
+
+def _advice(error: ZarrscopeError, told: str) -> str:
+    """The next step after a write failed in the middle. Its own advice tells of one chunk, not of those before."""
+    if is_full(error):
+        return f"Make room, then write the same edits again to finish: {told}."
+    return " ".join(filter(None, (error.advice, f"{told}: write the same edits again to finish.")))
 
 
 # ---------------------------------------------------------------------- pieces
