@@ -21,6 +21,7 @@ import importlib.machinery
 import mmap
 import ntpath
 import os
+import pathlib
 import posixpath
 import random
 import re
@@ -28,12 +29,13 @@ import signal
 import stat
 import struct
 import sys
+import tempfile
 import threading
 import types
 import unicodedata
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from pathlib import PureWindowsPath
+from pathlib import Path, PureWindowsPath
 from typing import Any
 
 from systems.table import System, named
@@ -625,6 +627,8 @@ def _path(flavour: Any, files: Files) -> _Module:
 
         def absolute(path: Any) -> str:
             text: str = ntpath.normpath(os.fspath(path))
+            if re.fullmatch("[A-Za-z]:", text):  # a drive alone is the current folder there
+                text = "."
             if not re.match(r"[A-Za-z]:|\\\\", text):
                 text = "C:" + text if text.startswith("\\") else ntpath.normpath(
                     files.to_windows(os.getcwd()) + "\\" + text
@@ -671,10 +675,82 @@ def _mmap(system: System) -> _Module:
     return module
 
 
+def _pathlib(files: Files) -> _Module:
+    """Paths of Windows, whose methods act on the file system as it looks there."""
+
+    class WindowsPath(PureWindowsPath):
+        def __getattr__(self, name: str) -> Any:
+            act = getattr(Path, name) if not name.startswith("_") else None
+            if act is None:
+                raise AttributeError(name)
+
+            def call(*args: Any, **kwargs: Any) -> Any:
+                there = Path(files.real(str(self)))
+                found = files._told(
+                    lambda: act(there, *(files.real(a) if a is self else a for a in args), **kwargs), self
+                )
+                return type(self)(files.to_windows(str(found))) if isinstance(found, Path) else found
+
+            return call
+
+        def __fspath__(self) -> str:
+            """Other libraries, which run on this machine, are given its path."""
+            found: str = files.real(str(self))
+            return found
+
+        def resolve(self, strict: bool = False) -> Any:
+            return type(self)(files.to_windows(str(Path(files.real(str(self))).resolve(strict))))
+
+        absolute = resolve
+
+        def iterdir(self) -> Iterator[Any]:
+            return (self / each.name for each in Path(files.real(str(self))).iterdir())
+
+        def replace(self, target: Any) -> Any:
+            files.replace(str(self), str(target))
+            return type(self)(target)
+
+        def rename(self, target: Any) -> Any:
+            files.rename(str(self), str(target))
+            return type(self)(target)
+
+        @classmethod
+        def home(cls) -> Any:
+            return cls(files.to_windows(str(Path.home())))
+
+        @classmethod
+        def cwd(cls) -> Any:
+            return cls(files.to_windows(os.getcwd()))
+
+    module = _Module(pathlib)
+    module.__dict__.update(Path=WindowsPath, PurePath=PureWindowsPath, WindowsPath=WindowsPath)
+    return module
+
+
+def _tempfile(files: Files) -> _Module:
+    """Temporary files under names of Windows."""
+    module = _Module(tempfile)
+
+    def placed(folder: Any) -> Any:
+        return None if folder is None else files.real(os.fspath(folder))
+
+    def file(suffix: Any = None, prefix: Any = None, dir: Any = None, text: bool = False) -> tuple[int, str]:
+        handle, path = files._told(lambda: tempfile.mkstemp(suffix, prefix, placed(dir), text), dir)
+        return handle, files.to_windows(path)
+
+    def folder(suffix: Any = None, prefix: Any = None, dir: Any = None) -> str:
+        return files.to_windows(files._told(lambda: tempfile.mkdtemp(suffix, prefix, placed(dir)), dir))
+
+    module.__dict__.update(mkstemp=file, mkdtemp=folder, gettempdir=lambda: files.to_windows(tempfile.gettempdir()))
+    return module
+
+
 def stand_ins(system: System) -> tuple[dict[str, types.ModuleType], Files]:
     """The modules that zarrscope imports in place of this machine's os, sys and others."""
     files = Files(system)
     made: dict[str, types.ModuleType] = {"os": _os(system, files), "ctypes": _ctypes(system), "mmap": _mmap(system)}
+    if system.does("backslashes"):
+        made |= {"pathlib": _pathlib(files), "tempfile": _tempfile(files)}
     made["sys"] = _Module(sys)
     made["sys"].__dict__["platform"] = system.platform
     made["signal"] = _Module(signal, system.lacks.get("signal", ()))
@@ -737,16 +813,10 @@ def install(name: str) -> None:
             raise ModuleNotFoundError(f"No module named {top!r}", name=top)
         if level == 0 and top in made:
             return made["os"].path if name == "os.path" and fromlist else made[top]
-        if level == 0 and system.does("backslashes"):
-            engine = str((globals or {}).get("__name__", "")).split(".")[0] == "zarrscope"
-            if name == "pathlib" and engine:
-                stand_in = types.ModuleType("pathlib")
-                stand_in.__dict__.update(Path=PureWindowsPath, PurePath=PureWindowsPath)
-                return stand_in
-            if name == "urllib.request" and fromlist:
-                import nturl2path
+        if level == 0 and system.does("backslashes") and name == "urllib.request" and fromlist:
+            import nturl2path
 
-                return nturl2path
+            return nturl2path
         return real_import(name, globals, locals, fromlist, level)
 
     def of_tests(name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0) -> Any:

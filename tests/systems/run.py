@@ -54,7 +54,8 @@ SHORT_OF = """
 
 def environment(system: str) -> dict[str, str]:
     """The environment variables of a process in which zarrscope runs on another system."""
-    path = os.pathsep.join([str(TESTS / "systems" / "site"), str(TESTS)])
+    given = os.environ.get("PYTHONPATH", "")
+    path = os.pathsep.join([str(TESTS / "systems" / "site"), str(TESTS), *filter(None, [given])])
     return {**os.environ, "ZARRSCOPE_SYSTEM": system, "PYTHONPATH": path, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 
 

@@ -119,12 +119,14 @@ def _without_echo() -> Modes | None:
     a POSIX terminal."""
     try:
         import termios
-
-        stdin = sys.__stdin__
-        if stdin is None:
-            return None
+    except ImportError:  # Windows
+        return None
+    stdin = sys.__stdin__
+    if stdin is None:
+        return None
+    try:
         before = termios.tcgetattr(stdin.fileno())
-    except (ImportError, OSError, ValueError, termios.error):
+    except (OSError, ValueError, termios.error):
         return None
     modes = [*before]
     modes[0] &= ~termios.ICRNL  # else an early Enter would reach the application as another key

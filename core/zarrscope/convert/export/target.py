@@ -50,7 +50,7 @@ class ExportTarget:
         umask = os.umask(0)
         os.umask(umask)
         os.chmod(self.part, 0o666 & ~umask)
-        with open(self.part, "rb") as file:
+        with open(self.part, "r+b") as file:  # Windows flushes only what is open for writing
             os.fsync(file.fileno())
         if self._overwrite:
             os.replace(self.part, self.path)

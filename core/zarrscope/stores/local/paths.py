@@ -76,4 +76,5 @@ def path_of(url: str) -> str:
         return unquote(path)
     from urllib.request import url2pathname
 
-    return url2pathname(f"//{host}{path}" if host and host != "localhost" else path)
+    found = url2pathname(f"//{host}{path}" if host and host != "localhost" else path)
+    return found + os.sep if found.endswith(":") else found  # "C:" alone is the current folder of that drive
