@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import zarrscope
-from contracts.small_disk import READ_ONLY, needs_mounts, within
+from contracts.small_disk import MOUNT, READ_ONLY, needs_mounts, within
 from terminals import terminals
 from zarrscope.runtime.threads import Mailbox
 from zarrscope_app import settings
@@ -256,3 +256,52 @@ def test_plug_ins_need_no_home(host: str, home_is: str, home: Path, data: Path, 
     assert done.returncode == 0, done.stderr[-3000:]
     assert "Traceback" not in done.stderr
     assert done.stdout.rstrip().endswith(".local/state/zarrscope cannot be written."), done.stdout
+
+
+EXPORTS = r"""
+import json, os, sys
+from pathlib import Path
+from zarrscope_app import cli
+data, place = sys.argv[1], Path(sys.argv[2])
+made = cli.run(["export", data, "/a", str(place / sys.argv[3]), *["--overwrite"] * (sys.argv[3] == "kept.npy")])
+kept = place / "kept.npy"
+print(json.dumps([made, os.listdir(place), kept.read_text() if kept.exists() else None]))
+"""
+NAMES = ["new.tif", "new.ome.tif", "new.npy", "kept.npy", "new.csv", "new.zarr", "new.png"]
+
+
+def exported(command: list[str]) -> tuple[list[Any], str]:
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "went wrong inside" not in done.stderr
+    return json.loads(done.stdout.splitlines()[-1]), done.stderr.splitlines()[-1]
+
+
+@pytest.fixture
+def noise(tmp_path: Path) -> Path:
+    values = np.random.default_rng(1).integers(0, 60_000, (512, 512), "u2")
+    zarrscope.open(tmp_path / "noise.zarr", "w-").create_array("/a", shape=(512, 512), dtype="u2")[...] = values
+    return tmp_path / "noise.zarr"
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("fault", ["full", "read-only", "limit"])
+def test_an_export_that_cannot_be_written_leaves_nothing(fault: str, name: str, noise: Path, tmp_path: Path) -> None:
+    place = tmp_path / "disk"
+    place.mkdir()
+    run = [sys.executable, "-c", EXPORTS, str(noise), str(place), name]
+    old = f"echo -n old > {place}/kept.npy && "
+    if fault == "limit":
+        command = ["sh", "-c", f'{old} ulimit -f 100 && exec "$@"', "sh", *run]
+    else:
+        full = MOUNT.replace("shift 2", f"{old} shift 2")
+        command = within(place, *run, how=full if fault == "full" else READ_ONLY)
+    (code, left, kept), words = exported(command)
+    assert code == 1, words
+    assert words.startswith(f"zarrscope: {place}/{name} could not be written"), words
+    if fault == "read-only":
+        assert "Choose a folder in which you may write" in words
+        assert left == []
+    else:
+        assert "choose another place. No part of the file is left." in words
+        assert (left, kept) == (["kept.npy"], "old")

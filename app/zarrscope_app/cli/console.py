@@ -385,7 +385,12 @@ def write_whole(path: str, data: bytes) -> None:
         raise Failed(f"There is no folder {target.parent} to write {target.name} into.")
     if target.is_dir():
         raise Failed(f"{target} is a folder. Choose another name.")
-    handle, part = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}-")
+    from zarrscope.stores.local.failures import unwritten
+
+    try:
+        handle, part = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}-")
+    except OSError as error:
+        raise unwritten(error, path) from error
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
@@ -393,6 +398,8 @@ def write_whole(path: str, data: bytes) -> None:
         os.umask(umask)
         os.chmod(part, 0o666 & ~umask)
         os.replace(part, target)
-    except BaseException:
+    except BaseException as error:
         os.unlink(part)
+        if isinstance(error, OSError):
+            raise unwritten(error, path) from error
         raise

@@ -8,7 +8,8 @@ import tempfile
 from pathlib import Path
 from types import TracebackType
 
-from zarrscope.errors import Conflict, NotFound
+from zarrscope.errors import Conflict, NotFound, ZarrscopeError
+from zarrscope.stores.local.failures import unwritten
 
 
 class ExportTarget:
@@ -16,7 +17,8 @@ class ExportTarget:
     Without `done`, the end of the block removes it."""
 
     def __init__(self, path: str | os.PathLike[str], *, overwrite: bool = False, folder: bool = False) -> None:
-        """Raises NotFound if there is no folder to write into, Conflict if the path exists already."""
+        """Raises NotFound if there is no folder to write into, Conflict if the path exists already. In the block an
+        error of the system becomes Unreadable or ReadOnly, which name the path."""
         self.path = Path(os.path.abspath(os.path.expanduser(path)))
         self._overwrite, self._folder = overwrite and not folder, folder
         if not self.path.parent.is_dir():
@@ -32,6 +34,13 @@ class ExportTarget:
             raise Conflict(f"{self.path} exists already", advice=advice)
 
     def __enter__(self) -> ExportTarget:
+        try:
+            self._begin()
+        except OSError as error:
+            raise unwritten(error, str(self.path)) from error
+        return self
+
+    def _begin(self) -> None:
         if self._folder:  # a new path in the folder, because a hierarchy can only be created at an unused path
             self._holder = Path(tempfile.mkdtemp(dir=self.path.parent, prefix=f".{self.path.name}-"))
             self.part = self._holder / self.path.name
@@ -39,7 +48,6 @@ class ExportTarget:
             handle, name = tempfile.mkstemp(dir=self.path.parent, prefix=f".{self.path.name}-", suffix=self.path.suffix)
             os.close(handle)
             self.part = Path(name)
-        return self
 
     def done(self) -> None:
         """Renames the result to its final name. Raises Conflict if that name was taken meanwhile."""
@@ -71,3 +79,12 @@ class ExportTarget:
             shutil.rmtree(self._holder, ignore_errors=True)
         else:
             self.part.unlink(missing_ok=True)
+        if not isinstance(error, OSError):
+            return
+        system = error
+        if isinstance(error, ZarrscopeError):
+            # The temporary name of an unfinished hierarchy means nothing to a person.
+            if not (self._folder and error.errno and self._holder.name in (error.store or "")):
+                return
+            system = OSError(error.errno, os.strerror(error.errno))
+        raise unwritten(system, str(self.path)) from error

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from math import prod
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -101,7 +101,7 @@ def _write_npy(plan: ExportPlan, path: str, read: Callable[[], Iterator[ValueBlo
         header = {"descr": np.lib.format.dtype_to_descr(source.dtype), "fortran_order": False, "shape": source.shape}
         np.lib.format.write_array_header_2_0(file, header)
         start = file.tell()
-        file.truncate(start + source.nbytes)
+        _reserve(file, start + source.nbytes)
     if not source.nbytes:
         return
     values = np.memmap(path, source.dtype, "r+", start, source.shape or (1,))
@@ -109,6 +109,20 @@ def _write_npy(plan: ExportPlan, path: str, read: Callable[[], Iterator[ValueBlo
         values[tuple(slice(*span) for span in region) or ...] = block
     values.flush()
     del values
+
+
+def _reserve(file: BinaryIO, size: int) -> None:
+    """Extends a file to `size` bytes that are allocated on the disk. Raises OSError if there is no room for them.
+
+    Mapped memory of a file with holes ends the process with SIGBUS if the disk becomes full.
+    """
+    if hasattr(os, "posix_fallocate"):
+        file.flush()
+        os.posix_fallocate(file.fileno(), 0, size)
+        return
+    piece = bytes(1 << 20)
+    for left in range(size - file.tell(), 0, -len(piece)):
+        file.write(piece[:left])
 
 
 def _write_csv(plan: ExportPlan, path: str, read: Callable[[], Iterator[ValueBlock]]) -> None:

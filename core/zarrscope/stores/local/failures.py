@@ -61,6 +61,26 @@ def failure(
     return failed
 
 
+def unwritten(error: OSError, path: str) -> ZarrscopeError:
+    """The error for a result file that could not be written and of which nothing is left, because of an error of the
+    system."""
+    short = error.errno is None and " written" in str(error)  # numpy's error if the system takes only a part
+    number = errno.ENOSPC if short else error.errno
+    reason = "the system took only a part of the bytes" if short else error.strerror or str(error)
+    kind = ReadOnly if number in DENIED else Unreadable
+    advice = {
+        errno.ENOSPC: f"The disk is full{' or a limit is reached' * short}: make room, or choose another place.",
+        errno.EDQUOT: "Your quota is used up: make room, or choose another place.",
+        errno.EFBIG: "The disk or a limit (ulimit -f) allows no file of this size: choose another place.",
+        errno.ENAMETOOLONG: "Choose a shorter name.",
+        **dict.fromkeys(DENIED, "Choose a folder in which you may write."),
+    }.get(number or 0, "Check that the disk or network drive is connected, or choose another place.")
+    left = "" if number in DENIED or number == errno.ENAMETOOLONG else " No part of the file is left."
+    failed = kind(f"{path} could not be written: {reason}", advice=advice + left)
+    failed.errno = number or failed.errno
+    return failed
+
+
 def is_full(error: BaseException) -> bool:
     """Whether a database failed because its disk is full, from the number or the words of its error."""
     number = getattr(error, "errno", None)
