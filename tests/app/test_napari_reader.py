@@ -26,7 +26,7 @@ from zarrscope_app import discovery
 from zarrscope_app.discovery import claims, narrow
 from zarrscope_app.napari.dock import Explorer
 from zarrscope_app.napari.reader import get_reader, read
-from zarrscope_app.presenters.image.choice import SeveralImages
+from zarrscope_app.presenters.image.choice import NoImage, SeveralImages
 
 VALUES = np.arange(48, dtype="uint8").reshape(6, 8)
 DIALECTS = [row.name for row in TABLE if row.writes]
@@ -288,3 +288,33 @@ def test_what_opens_slowly_is_cancelled(viewer: Any, qtbot: Any, slow: WebServer
     assert not viewer.layers
     slow.gate.set()
     assert viewer.open(f"{slow.url}/image", plugin="zarrscope"), "it opens when it is asked for again"
+
+
+def test_a_person_gets_the_tree_of_a_hierarchy_that_is_no_image(viewer: Any, qtbot: Any, tmp_path: Path) -> None:
+    place = str(volume(tmp_path / "a.zarr", node="/raw/image"))
+    with pytest.raises(NoImage, match="holds no image"):
+        viewer.open(place, plugin="zarrscope")
+    assert person(viewer, qtbot, place, lambda: None) == []
+    (dock,) = viewer.window._qt_window.findChildren(Explorer)
+    qtbot.waitUntil(lambda: dock.session.hierarchy is not None, timeout=int(3 * SECONDS * 1000))
+    assert not dock.session.problems.items
+    dock._opened("/raw/image")
+    qtbot.waitUntil(lambda: len(viewer.layers) == 1, timeout=int(3 * SECONDS * 1000))
+    np.testing.assert_array_equal(np.asarray(viewer.layers[0].data), VALUES)
+
+
+# ---------------------------------------------------------------------- data that cannot be read
+@pytest.mark.parametrize("planes", [[2], [0, 1, 2, 3], []])
+def test_damaged_chunks_do_not_keep_an_image_from_being_opened(planes: list[int], viewer: Any, tmp_path: Path) -> None:
+    """The contrast is that of a plane that can be read; the first step shows the middle plane, which is damaged."""
+    values = np.full((4, 32, 32), 300, "u2")
+    values[:, 8:] = 900
+    with zarrscope.open(str(tmp_path / "a.zarr"), "w-") as h:
+        h.create_array("/image", shape=values.shape, dtype="u2", chunks=(1, 32, 32))[...] = values
+    for plane in planes:
+        (tmp_path / f"a.zarr/image/c/{plane}/0/0").write_bytes(b"damaged")
+    (layer,) = viewer.open(str(tmp_path / "a.zarr/image"), plugin="zarrscope")
+    assert tuple(layer.contrast_limits) == ((0, 1) if len(planes) == 4 else (300, 900))
+    for plane in range(4):
+        viewer.dims.set_current_step(0, plane)
+        assert layer.get_value((plane, 20, 20)) == (None if plane in planes else 900)

@@ -23,17 +23,22 @@ def get_reader(path: str | list[str]) -> Callable[[str | list[str]], list[Any]] 
 
 def opened(path: str | list[str]) -> list[Any]:
     """Like `read`, but while it reads, napari's window stays responsive and has a button to cancel. If there are
-    several images and a window, the dock asks which one to add, and no layer is returned yet."""
+    several images and a window, the dock asks which one to add, and no layer is returned yet. If the node is no image,
+    a person gets the dock with its tree, and a script the error."""
     from zarrscope.errors.confidential import public
     from zarrscope_app.napari.background_jobs import Stopped, while_shown
+    from zarrscope_app.napari.background_planes import loop_runs
     from zarrscope_app.presenters import strings
-    from zarrscope_app.presenters.image.choice import SeveralImages
+    from zarrscope_app.presenters.image.choice import NoImage, SeveralImages
 
     try:
         text = strings.joined(strings.OPENING, strings.clean(public(_first(path))))
         return _shown(while_shown(lambda _, __: _layers(path), text))
     except SeveralImages as error:
-        if not _ask(path, error.message):
+        if not _ask(path, error.message, add=True):
+            raise
+    except NoImage as error:
+        if not loop_runs() or not _ask(path, strings.problem(error).headline, add=False):
             raise
     except Stopped:
         _tell(strings.STOPPED)
@@ -133,8 +138,9 @@ def _first(path: str | list[str]) -> str:
     return str(path[0] if isinstance(path, list) else path)
 
 
-def _ask(path: str | list[str], why: str) -> bool:
-    """Opens the dock with the images to choose from; returns False if there is no window."""
+def _ask(path: str | list[str], why: str, *, add: bool) -> bool:
+    """Opens the dock at an address, with `add` also the list of images to choose from; returns False if there is no
+    window."""
     import napari
 
     from zarrscope_app.napari.menu_commands import open_explorer
@@ -144,7 +150,8 @@ def _ask(path: str | list[str], why: str) -> bool:
         return False
     dock = open_explorer(viewer)
     dock.open(_first(path))
-    dock.add_when_open()
+    if add:
+        dock.add_when_open()
     _tell(why)
     return True
 

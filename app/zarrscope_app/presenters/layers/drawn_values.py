@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from zarrscope.errors import BadChunk
 from zarrscope.ome.metadata import Channel
 from zarrscope.view.image import default_window
 from zarrscope.view.lazy import LazyView
@@ -16,6 +17,8 @@ from zarrscope_app.presenters.image.tile_geometry import overview_of
 if TYPE_CHECKING:
     from zarrscope.nodes.array import Array
 
+SAMPLED = (0.5, 0.25, 0.75, 0.0)
+"""The parts of the way along each axis where a plane is tried for a contrast, until one can be read."""
 SAMPLE_LIMIT = 4_000_000
 """The most elements of the coarsest level that may be read to find a contrast."""
 
@@ -56,11 +59,19 @@ def contrast_of(channel: Channel, data: tuple[LazyView, ...]) -> tuple[tuple[flo
 
 
 def _sample(data: tuple[LazyView, ...], channel: Channel) -> np.ndarray[Any, Any] | None:
-    """The plane from which the contrast is computed; None if the file states the contrast, or the plane is empty or too
-    large."""
+    """The plane from which the contrast is computed; None if the file states the contrast, if the plane is empty or too
+    large, or if chunks of all planes that are tried are damaged: their layer is shown with its other planes."""
     if channel.window is not None:
         return None
     coarsest = data[overview_of([view.shape[-2:] for view in data], SAMPLE_LIMIT)]
-    while coarsest.ndim > 2:
-        coarsest = coarsest[coarsest.shape[0] // 2]
-    return np.asarray(coarsest) if 0 < coarsest.size <= SAMPLE_LIMIT else None
+    for part in SAMPLED if coarsest.ndim > 2 else SAMPLED[:1]:
+        plane = coarsest
+        while plane.ndim > 2:
+            plane = plane[int(plane.shape[0] * part)]
+        if not 0 < plane.size <= SAMPLE_LIMIT:
+            return None
+        try:
+            return np.asarray(plane)
+        except BadChunk:
+            continue
+    return None
