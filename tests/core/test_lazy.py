@@ -217,6 +217,26 @@ COMPUTED |= {
     "iterated": lambda a: _iterated(a.astype(float)),
     "rows": lambda a: [int(row.sum()) for row in a + 1],
     "svd": lambda a: np.linalg.svd(a[0].astype(float))[0].shape,
+    "a mask of the last axes": lambda a: a[:, VALUES[0] > 90],
+    "a lazy mask of the last axes": lambda a: a[:, a[0] > 90],
+    "a mask of the first axes": lambda a: a[VALUES[..., 0] > 90],
+    "a mask and an index": lambda a: a[VALUES[..., 0] > 90, 3],
+    "an index and a mask": lambda a: a[2, VALUES[1] > 90],
+    "a mask after dots": lambda a: a[..., VALUES[1] > 90],
+    "a mask and a new axis": lambda a: a[VALUES[..., 0] > 90, None],
+    "a mask of nothing": lambda a: a[1:, VALUES[0] > 255],
+    "a mask of a turned view": lambda a: a[::-1, 2:, ::2][:, VALUES[0, 2:, ::2] > 90],
+    "true": lambda a: a[True],
+    "false": lambda a: a[False],
+    "types of products": lambda a: [
+        str(found.dtype)
+        for found in (np.dot(a[0], a[0].T), np.vdot(a[0], a[0]), np.tensordot(a[0], a[0].T, 1), a[0].dot(a[0].T))
+    ],
+    "insert": lambda a: str(np.insert(a, 1, 0, axis=0).dtype),
+    "searchsorted in numbers": lambda a: np.searchsorted(np.arange(0, 200, 7), a),
+    "searchsorted of numbers": lambda a: np.searchsorted(a[0, 0] * 0, [1, 2]),
+    "union with a list": lambda a: np.union1d(a[0, 0], [3]),
+    "ravel_multi_index": lambda a: np.ravel_multi_index((a[0, 0] % 6, a[0, 1] % 6), (6, 6)),
     "item of a result": lambda a: str([(a + 1).item(1, 2, 3), (a + 1)[1].tolist(), 201 in (a + 1)]),
 }
 
@@ -255,6 +275,17 @@ def test_what_is_computed_is_read_when_it_is_asked_for() -> None:
     assert not store.keys
     np.testing.assert_array_equal(np.asarray(later[0]), VALUES.max(axis=0))
     assert len(chunks_read(store)) == 5 * 3 * 2
+
+
+def test_a_mask_beside_an_index_reads_only_their_chunks() -> None:
+    array, store = stored()
+    mask = np.zeros(VALUES.shape[1:], bool)
+    mask[:3, :4] = True
+    np.testing.assert_array_equal(LazyView(array)[2, mask], VALUES[2, mask])
+    np.testing.assert_array_equal(LazyView(array)[3:, mask], VALUES[3:, mask])
+    assert len(chunks_read(store)) == 3
+    with pytest.raises(IndexError, match=r"mask of \(3, 4\)"):
+        LazyView(array)[2, mask[:3, :4]]
 
 
 def test_results_whose_size_depends_on_the_values_have_a_size(view: LazyView) -> None:

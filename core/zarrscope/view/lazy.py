@@ -89,12 +89,16 @@ class LazyView(Computing):
     # ------------------------------------------------------------------ parts of it
     def __getitem__(self, selection: object) -> Any:
         """Integers and slices (negative, stepped), `...`, `None`, and one list or mask of an axis give a view; nothing
-        is read. A mask over several axes gives a lazy dask array; several lists at once are read immediately.
+        is read. A mask over all axes gives a lazy dask array; several lists at once, and a mask over some of several
+        axes, are read immediately.
 
         Raises IndexError as numpy does.
         """
         items: list[Any] = list(selection) if isinstance(selection, tuple) else [selection]
         items = [np.asarray(item) if is_lazy(item) and item.dtype.kind in "iu" else item for item in items]
+        if any(isinstance(item, bool | np.bool_) for item in items):
+            return self[None] if items == [True] else np.asarray(self)[tuple(items)]
+        items = self._without_masks(items)
         if any(_is_mask(item) for item in items):
             return as_result(self.lazy()[tuple(map(plain, items))])
         items = self._filled(items)
@@ -136,16 +140,46 @@ class LazyView(Computing):
         at = dots[0] if dots else len(items)
         return [*items[:at], *[slice(None)] * (self.ndim - count), *items[at + 1 :]]
 
+    def _without_masks(self, items: list[Any]) -> list[Any]:
+        """The items of an index, in which a mask over several axes becomes the positions that it names, a list for each
+        of these axes. A mask over all axes stays: it gives a lazy result."""
+        widths = [int(np.ndim(item)) if _is_wide(item) else item is not None and item is not ... for item in items]
+        if max(widths, default=0) < 2 or (len(items) == 1 and widths[0] == self.ndim):
+            return items
+        found: list[Any] = []
+        axis = 0
+        for item, width in zip(items, widths, strict=True):
+            if width < 2:
+                found.append(item)
+                axis += self.ndim - sum(widths) if item is ... else width
+                continue
+            mask, covered = np.asarray(item), self.shape[axis : axis + width]
+            if mask.shape != covered:
+                raise IndexError(f"a mask of {mask.shape} does not fit the axes of {covered} that it covers")
+            found += mask.nonzero()
+            axis += width
+        return found
+
     def _points(self, items: list[Any], lists: list[int]) -> NDArray[Any]:
-        """Indexes with several lists: reads every position that a list names along its axis, then selects the points
-        with numpy."""
+        """Indexes with several lists: reads every position that an item names along its axis, then selects the points
+        with numpy, beside which integers count as lists."""
         outer: Any = self
-        places = [sum(item is not None for item in items[:n]) for n in lists]
         picked = list(items)
-        for n, place in zip(lists, places, strict=True):
-            found, inverse = np.unique(_positions(items[n], self.shape[place]), return_inverse=True)
-            outer = outer[(slice(None),) * place + (found,)]
-            picked[n] = inverse.reshape(np.shape(items[n]) if np.asarray(items[n]).dtype.kind != "b" else -1)
+        place = 0
+        for n, item in enumerate(items):
+            if item is None:
+                continue
+            before = (slice(None),) * place
+            if n in lists:
+                found, inverse = np.unique(_positions(item, self.shape[place]), return_inverse=True)
+                outer = outer[(*before, found)]
+                picked[n] = inverse.reshape(np.shape(item) if np.asarray(item).dtype.kind != "b" else -1)
+            elif isinstance(item, slice):
+                outer, picked[n] = outer[(*before, item)], slice(None)
+            else:
+                at = range(self.shape[place])[item]
+                outer, picked[n] = outer[(*before, slice(at, at + 1))], 0
+            place += 1
         values: NDArray[Any] = np.asarray(outer)[tuple(picked)]
         return values
 
@@ -283,9 +317,14 @@ def _converted(shown: ShownAs | None, dtype: np.dtype[Any], values: np.ndarray[A
 
 
 # ---------------------------------------------------------------------- indices
+def _is_wide(item: Any) -> bool:
+    """Whether an item of an index is a mask over several axes."""
+    return (is_lazy(item) or isinstance(item, np.ndarray)) and item.dtype.kind == "b" and item.ndim > 1
+
+
 def _is_mask(item: object) -> bool:
     """Whether an item of an index is a mask that does not have exactly one axis, or a lazy array."""
-    if is_lazy(item) or isinstance(item, bool | np.bool_):
+    if is_lazy(item):
         return True
     return isinstance(item, np.ndarray) and item.dtype.kind == "b" and item.ndim != 1
 

@@ -25,13 +25,13 @@ MemoryOrder: TypeAlias = Literal["K", "A", "C", "F"]
 """The order of elements in memory, as numpy names it."""
 
 METHODS = frozenset(
-    "all any argmax argmin clip compute conj cumprod cumsum dot flatten imag max mean min nonzero persist prod"
+    "all any argmax argmin clip compute conj cumprod cumsum flatten imag max mean min nonzero persist prod"
     " ravel rechunk real repeat reshape round squeeze std sum swapaxes trace var view".split()
 )
 """The members of an array that dask computes. Without dask they are numpy's, which read the values at once."""
 
 VALUE_METHODS = frozenset(
-    "argpartition argsort choose compress conjugate diagonal dumps searchsorted take tobytes tofile".split()
+    "argpartition argsort choose compress conjugate diagonal dot dumps searchsorted take tobytes tofile".split()
 )
 """The members of a numpy array that dask lacks and that do not change the array. They read all values."""
 
@@ -42,8 +42,8 @@ fill a copy of a lazy one, and the caller would see none of it."""
 _SUMMARIES = ("bincount", "histogram", "histogram2d", "histogramdd")
 """Functions whose small result needs every value. It is computed at once, block by block, and is a numpy array."""
 
-_UNLIKE = ("einsum", "qr", "svd")
-"""Functions for which dask's result differs from numpy's: another type, or other signs."""
+_UNLIKE = ("dot", "einsum", "insert", "qr", "ravel_multi_index", "svd", "tensordot", "vdot")
+"""Functions for which dask's result differs from numpy's: another type, or other signs, or a refusal."""
 
 _BY_METHODS = ("flip", "moveaxis", "rollaxis", "squeeze", "swapaxes", "transpose")
 """Functions that numpy composes of an array's own members, which read nothing."""
@@ -171,9 +171,9 @@ def _call(function: Callable[..., Any], inputs: Iterable[Any], options: Mapping[
     known = known and out is None  # dask writes into no array of numpy
     try:
         found = function(*map(taken, inputs), **{name: taken(value) for name, value in options.items()})
-    except (NotImplementedError, TypeError, ValueError) as error:
-        # dask raises any of the three for what it lacks; the last two may also be the caller's mistake.
-        lacking = isinstance(error, NotImplementedError) or _dask_lacks(function, inputs, options)
+    except (AttributeError, NotImplementedError, TypeError, ValueError) as error:
+        # dask raises any of the four for what it lacks; the last two may also be the caller's mistake.
+        lacking = isinstance(error, AttributeError | NotImplementedError) or _dask_lacks(function, inputs, options)
         if not known or isinstance(error, ZarrscopeError) or not lacking:
             raise
         return _call(function, inputs, options, known=False)
