@@ -1,6 +1,6 @@
 """Takes a screenshot of the terminal application.
 
-    python packaging/terminal_picture.py FILE.png PLACE [--size 120x38] [--keys right,enter]
+    python packaging/terminal_picture.py FILE.png PLACE [--size 120x38] [--keys right,enter] [--light]
 
 Draws the application without a terminal, waits until nothing is loading, presses the keys by Textual's names, and
 converts the picture with Chromium.
@@ -24,13 +24,13 @@ FRAME = (18, 50)
 """The width and the height of the frame around the cells."""
 
 
-async def svg(place: str, size: tuple[int, int], keys: list[str]) -> str:
+async def svg(place: str, size: tuple[int, int], keys: list[str], light: bool = False) -> str:
     """The picture as SVG."""
     from zarrscope_app.presenters import SessionStatus
     from zarrscope_app.tui.app import Explorer
     from zarrscope_app.tui.terminal import Terminal
 
-    app = Explorer(place, read_only=True, terminal=Terminal("truecolor", "blocks"))
+    app = Explorer(place, read_only=True, terminal=Terminal("truecolor", "blocks", light=light))
 
     def busy() -> bool:
         state, picture = app.session.state, app.session.slice
@@ -55,6 +55,7 @@ def main() -> int:
     parser.add_argument("place")
     parser.add_argument("--size", default="120x38", help="columns and lines")
     parser.add_argument("--keys", default="")
+    parser.add_argument("--light", action="store_true", help="on a light terminal")
     asked = parser.parse_args()
     browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     if browser is None:
@@ -62,7 +63,7 @@ def main() -> int:
         return 1
     columns, _, lines = asked.size.partition("x")
     size = int(columns), int(lines)
-    text = asyncio.run(svg(asked.place, size, list(filter(None, asked.keys.split(",")))))
+    text = asyncio.run(svg(asked.place, size, list(filter(None, asked.keys.split(","))), asked.light))
     # The picture names a font of the web; the one of this machine has its signs, too, and needs no network.
     text = text.replace("Fira Code", "DejaVu Sans Mono").replace("@font-face", "@unused")
     wide, high = (round(cell * count + frame) for cell, count, frame in zip(CELL, size, FRAME, strict=True))

@@ -16,7 +16,7 @@ import machine
 import zarrscope
 from zarrscope.errors import Denied
 from zarrscope.nodes.hierarchy import Hierarchy
-from zarrscope_app.cli import look, run
+from zarrscope_app.cli import explore, run
 from zarrscope_app.cli.console import say
 from zarrscope_app.presenters import installation
 
@@ -91,7 +91,7 @@ def test_without_a_display_every_way_to_see_a_hierarchy_is_named(
     for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(installation, "_is_there", lambda name: False)
-    for stream in (look.sys.stdin, look.sys.stdout):  # type: ignore[attr-defined]  # somebody sits there
+    for stream in (explore.sys.stdin, explore.sys.stdout):  # type: ignore[attr-defined]  # somebody sits there
         monkeypatch.setattr(stream, "isatty", lambda: True, raising=False)
     assert run([str(place)]) == 1
     said = capsys.readouterr().err

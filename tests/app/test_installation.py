@@ -15,7 +15,7 @@ import pytest
 import machine
 import zarrscope
 from zarrscope.errors.installing import how_to_install
-from zarrscope_app.cli.look import has_display
+from zarrscope_app.cli.explore import has_display
 from zarrscope_app.presenters import installation
 
 # Hides packages in a new process, before it imports anything of zarrscope.

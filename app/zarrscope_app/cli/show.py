@@ -28,6 +28,12 @@ IMAGE = click.option(
     default="auto",
     help="The way pictures are drawn; with auto the terminal is asked.",
 )
+THEME = click.option(
+    "--theme",
+    type=click.Choice(("auto", "light", "dark")),
+    default="auto",
+    help="Light or dark; with auto as last chosen in the application, else as the terminal is.",
+)
 COLUMNS, LINES = 80, 24
 """The size of the picture in characters, if the output is not a terminal."""
 LONGEST = 1024

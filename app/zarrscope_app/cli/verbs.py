@@ -32,7 +32,7 @@ class Verb(NamedTuple):
 
 SECTIONS: dict[str, dict[str, Verb]] = {
     "Looking": {
-        "open": Verb("look", "Opens URLs in the window (the default verb).", "open_"),
+        "open": Verb("explore", "Opens URLs in the window (the default verb).", "open_"),
         "tree": Verb("look", "Draws the hierarchy."),
         "ls": Verb("look", "Lists the children of a group."),
         "info": Verb("info", "Describes a node: shape, type, chunks, codecs, image."),
@@ -63,7 +63,7 @@ SECTIONS: dict[str, dict[str, Verb]] = {
         "repack": Verb("archive", "Compacts a .zip or .ozx file on this computer."),
     },
     "Front ends and services": {
-        "tui": Verb("look", "Explores a hierarchy in the terminal."),
+        "tui": Verb("explore", "Explores a hierarchy in the terminal."),
         "demo": Verb("picture", "Makes the demo volume."),
         "serve": Verb("serve", "Answers another zarrscope that connected by ssh."),
     },

@@ -30,6 +30,7 @@ class Command:
     id: str
     label: str
     menu: str
+    """The id of its menu; "" if windows do not have the command."""
     keys: tuple[str, ...] = ()
     group: int = 0
     """A separator line is drawn between commands of different groups in one menu."""
@@ -137,6 +138,7 @@ COMMANDS = (
     Command("panels-reset", "Put the panels back", "window", (), 1),
     Command("keys", "Keys", "help", ("?", "F1"), 0),
     Command("about", "About zarrscope", "help", (), 0, "info"),
+    Command("theme", "Light or dark…", ""),  # only of terminals: a window follows its desktop
 )
 
 NODE_COMMANDS = {

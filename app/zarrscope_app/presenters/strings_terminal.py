@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from zarrscope.errors.visible import visible
+
+ThemeChoice = Literal["auto", "light", "dark"]
+"""The theme of the terminal application; "auto": as the terminal is."""
+THEMES: tuple[tuple[ThemeChoice, str], ...] = (
+    ("auto", "As the terminal is"),
+    ("light", "Light"),
+    ("dark", "Dark"),
+)
+"""The choices of a theme, with their names."""
 
 NO_UNICODE = "This terminal has no Unicode (see locale): drawn in ASCII."
 PASSTHROUGH = "Pictures go through tmux: they need its option allow-passthrough on."
@@ -30,6 +41,7 @@ UNDO_KEY = "u (attributes)"
 MERGE = "Merge both sides of the conflict"
 TAKEN = "This name is taken: press o to overwrite it."
 COMMANDS = "Command"
+THEME = "Theme"
 BOOKMARKS = "Bookmark"
 ADD_BOOKMARK = "Bookmark this view"
 REMOVE_BOOKMARK = "Remove a bookmark…"

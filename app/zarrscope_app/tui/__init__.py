@@ -28,12 +28,14 @@ def main(
     missing_is_fill: bool = False,
     colors: str = "auto",
     drawing: str = "auto",
+    theme: str = "auto",
     threads: int | None = None,
     read_only: bool = False,
 ) -> int:
     """Explores `urls` in one tree, the first one in front, until the person quits. Returns the exit status: 2 if there
     is no terminal to draw on, 1 after an internal error. `view` is the first view (presenters/session/state_text.py).
-    Raises ImportError without textual."""
+    `theme`: "light", "dark", or "auto" for the choice that was stored, else as the terminal is. Raises
+    ImportError without textual."""
     reason = unfit()
     if reason:
         print(reason, file=sys.stderr)
@@ -45,7 +47,7 @@ def main(
     share_one_arena()
     first = FirstScreen(urls[0], colored=environment_has_colors(colors))
     # The terminal may be slow to answer the questions about its abilities; the imports take long, and run meanwhile.
-    with first, Looking(colors, drawing) as looking, uncollected():
+    with first, Looking(colors, drawing, theme) as looking, uncollected():
         first.wait_for_rows()
         # These modules do not depend on the terminal's answers.
         import_module("zarrscope_app.presenters.session.workspace")
@@ -60,7 +62,7 @@ def main(
         from zarrscope.runtime.threads import Background
 
         how["background"] = Background(FETCHES_A_THREAD * threads, threads)
-    app = Explorer(*urls, **how, read_only=read_only, terminal=found, settings=FileSettings())
+    app = Explorer(*urls, **how, read_only=read_only, terminal=found, theme=theme, settings=FileSettings())
     if first.has_rows:
         app.early_keys.hold()
     if view is not None:
@@ -87,9 +89,9 @@ def environment_has_colors(colors: str) -> bool:
 class Looking:
     """Runs `look_at_terminal` in a thread. As a context manager it ends only when the terminal has its modes back."""
 
-    def __init__(self, colors: str, drawing: str) -> None:
+    def __init__(self, colors: str, drawing: str, theme: str) -> None:
         self._found: list[Terminal] = []
-        self._thread = Thread(target=lambda: self._found.append(look_at_terminal(colors, drawing)), daemon=True)
+        self._thread = Thread(target=lambda: self._found.append(look_at_terminal(colors, drawing, theme)), daemon=True)
         self._thread.start()
 
     def __enter__(self) -> Looking:
@@ -104,14 +106,15 @@ class Looking:
         return self._found[0]
 
 
-def look_at_terminal(colors: str, drawing: str) -> Terminal:
+def look_at_terminal(colors: str, drawing: str, theme: str = "auto") -> Terminal:
     """Finds the terminal's abilities. Textual gets the colours by TEXTUAL_COLOR_SYSTEM, which it reads when it is
     imported."""
     from zarrscope_app.tui.terminal import Answers, ask, known_colors, terminal, worth_asking
 
     told = colors not in ("auto", "always") and drawing != "auto"
     known = known_colors(os.environ) is not None and drawing != "auto"
-    answers = ask() if worth_asking(os.environ) and not told and not known else Answers()
+    needless = (told or known) and theme != "auto"
+    answers = ask() if worth_asking(os.environ) and not needless else Answers()
     encoding = getattr(sys.__stderr__, "encoding", None) or "utf-8"
     found = terminal(os.environ, answers, encoding=encoding, colors=colors, drawing=drawing)
     os.environ["TEXTUAL_COLOR_SYSTEM"] = {"16": "standard", "mono": "standard"}.get(found.colors, found.colors)

@@ -52,6 +52,7 @@ from zarrscope_app.tui.plate import PlateLines
 from zarrscope_app.tui.sheet import Sheet
 from zarrscope_app.tui.tabs import Controls, TabLine
 from zarrscope_app.tui.terminal import Terminal
+from zarrscope_app.tui.theme import CSS, Themes
 from zarrscope_app.tui.views import make_widget, pane_id, refresh
 
 INERT = Inert()
@@ -71,23 +72,7 @@ class Call(Message):
 class Explorer(App[int]):
     """The terminal application."""
 
-    CSS = """
-    Screen { layout: vertical; overflow: hidden; }
-    #head, #tabs, #status, #footer { height: 1; width: 1fr; text-wrap: nowrap; text-overflow: ellipsis; }
-    #head { background: $primary 40%; }
-    #footer { color: $text-muted; background: $surface; }
-    #error-bar { height: auto; max-height: 3; background: $error 30%; display: none; }
-    #body { height: 1fr; }
-    #side { width: 26; border-right: vkey $primary 40%; }
-    #side InputLine { display: none; height: 1; border: none; padding: 0; }
-    #entry { display: none; height: 1; border: none; padding: 0; background: $surface; }
-    #controls { height: auto; max-height: 6; padding-left: 1; }
-    #panes { height: 1fr; }
-    .wide #side { width: 40; }
-    .few-colors Lines .lines--accent { color: yellow; }
-    .few-colors Lines .lines--cursor { background: transparent; text-style: underline; }
-    .few-colors Lines:focus .lines--cursor { background: transparent; text-style: reverse; }
-    """
+    CSS = CSS
     ENABLE_COMMAND_PALETTE = False
     BINDINGS = [("tab", "app.focus_next"), ("shift+tab", "app.focus_previous")]  # noqa: RUF012 -- Textual's form
     TITLE = "zarrscope"
@@ -105,12 +90,15 @@ class Explorer(App[int]):
         background: Background | None = None,
         read_only: bool = False,
         settings: Settings | None = None,
+        theme: str = "auto",
         **options: Any,
     ) -> None:
         """The addresses `further` are shown in the same tree. `settings` stores edits that outlive the application, and
-        recent addresses."""
+        recent addresses, and the theme if `theme` is "auto" (theme.py)."""
         self.terminal = terminal or Terminal()
         super().__init__(**options)
+        settings = settings or Forgetful()
+        self.themes = Themes(self, settings, self.terminal, theme)
         load_early()
         self.read_only = read_only
         """Whether the hierarchy cannot be opened for writing while the program runs."""
@@ -122,7 +110,7 @@ class Explorer(App[int]):
         self.workspace.bring(self._front)
         self._heard: list[tuple[SignalInstance, Callable[..., object]]] = []
         """The signals of the hierarchy in front, and the functions connected with them."""
-        self.bookmarks = Bookmarks(settings or Forgetful())
+        self.bookmarks = Bookmarks(settings)
         self.keyboard = Keyboard(self)
         self.early_keys = EarlyKeys(self.keyboard.key)
         self._leaving = Leaving(self)
@@ -153,7 +141,11 @@ class Explorer(App[int]):
         return (INERT, *super().get_line_filters())
 
     def get_driver_class(self) -> type[Driver]:
-        return sparing(super().get_driver_class(), self.terminal)
+        return sparing(super().get_driver_class(), self.terminal, self._answered)
+
+    def _answered(self, answer: str) -> None:
+        """Takes an answer of the terminal that came too late for the start; called on another thread."""
+        self.post(lambda: self.themes.take(answer))
 
     def _fatal_error(self) -> None:
         """Prints the traceback without the values of variables, which may contain passwords, and without control
@@ -194,6 +186,8 @@ class Explorer(App[int]):
     def on_mount(self) -> None:
         # Without colours a background is invisible; with sixteen, the Linux console shows the dark grey as black.
         self.set_class(self.terminal.colors in ("16", "mono"), "few-colors")
+        self.themes.show()
+        self.theme_changed_signal.subscribe(self, lambda _: self._repaint.soon())
         self.tree_lines = self.query_one("#tree", TreeLines)
         self.picture = self.query_one("#picture", PictureWidget)
         self.picture.look = self.part("overview", PlateLines).look = Look.of(self.terminal)

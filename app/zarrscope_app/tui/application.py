@@ -14,6 +14,7 @@ from zarrscope_app.presenters.session.bookmarks import Bookmarks
 from zarrscope_app.tui.lines import TreeLines
 from zarrscope_app.tui.picture import PictureWidget
 from zarrscope_app.tui.sheet import Sheet
+from zarrscope_app.tui.theme import Themes
 
 PART = TypeVar("PART", bound=Widget)
 
@@ -23,6 +24,7 @@ class Application(Protocol):
 
     workspace: Workspace
     picture: PictureWidget
+    themes: Themes
 
     @property
     def session(self) -> Session:

@@ -10,9 +10,11 @@ import asyncio
 import os
 import sys
 import time
+from collections.abc import Callable
 
 from textual.driver import Driver
 
+from zarrscope_app.tui.late_answers import use_in
 from zarrscope_app.tui.screen_changes import ScreenChanges
 from zarrscope_app.tui.terminal import Terminal
 
@@ -25,8 +27,10 @@ PERIOD = 1 / 30
 """Seconds between two frames on a fast link."""
 
 
-def sparing(base: type[Driver], terminal: Terminal) -> type[Driver]:
-    """A driver class derived from `base` that writes as little as possible to `terminal`."""
+def sparing(base: type[Driver], terminal: Terminal, answered: Callable[[str], None]) -> type[Driver]:
+    """A driver class derived from `base` that writes as little as possible to `terminal`. `answered` gets the answers
+    of the terminal that come too late for the start."""
+    use_in(base, answered)
     period = SLOW_PERIOD if terminal.slow else PERIOD
 
     class Sparing(base):  # type: ignore[misc, valid-type]  # the platform's class is known when it runs

@@ -356,6 +356,12 @@ class Keyboard:
         elif text is not None:
             open_place(self, text)
 
+    def choose_theme(self) -> None:
+        """Asks for the light or the dark theme."""
+        here = self.app.themes.choice
+        items = [(id, name, "▸" if id == here else "") for id, name in words.THEMES]
+        self.app.show_sheet(Picker(words.THEME, items), self.app.themes.choose)
+
     def stop_job(self) -> None:
         """Stops the latest job, or a check or comparison; if it has ended, clears its result."""
         jobs, problems = self.session.jobs, self.session.problems
@@ -453,6 +459,7 @@ OWN: dict[str, Callable[[Keyboard], object]] = {
     "credentials": lambda keys: keys.ask_credentials(),
     "writable": lambda keys: keys.open_for_writing(),
     "bookmarks": lambda keys: keys.show_bookmarks(),
+    "theme": lambda keys: keys.choose_theme(),
     "export": lambda keys: ask_export(keys),
     "review": lambda keys: keys.app.review(),
     "go-to": lambda keys: keys.ask(LABELS["go-to"], "", keys.session.slice.type_place, keys.app.picture),

@@ -39,11 +39,11 @@ class Lines(Painter, ScrollView, can_focus=True):
     Lines { height: 1fr; scrollbar-size: 1 1; overflow-x: hidden; }
     Lines .lines--quiet { color: $text-muted; }
     Lines .lines--accent { color: $accent; text-style: bold; }
-    Lines .lines--warning { color: $warning; }
-    Lines .lines--error { color: $error; }
-    Lines .lines--added { color: $success; }
+    Lines .lines--warning { color: $text-warning; }
+    Lines .lines--error { color: $text-error; }
+    Lines .lines--added { color: $text-success; }
     Lines .lines--difference { color: $accent; }
-    Lines .lines--cursor { background: $surface-lighten-2; }
+    Lines .lines--cursor { background: $foreground 10%; }
     Lines:focus .lines--cursor { background: $primary 60%; }
     """
     COMPONENT_CLASSES = {f"lines--{role}" for role in ROLES}  # noqa: RUF012 -- Textual declares it so
@@ -137,10 +137,11 @@ class Lines(Painter, ScrollView, can_focus=True):
         marked = self.has_cursor and self.marked(line)
         if marked:
             base += self.get_component_rich_style("lines--cursor")
-        # On the colour of the focused cursor, red and yellow are hard to read.
-        faults = {role: base + Style(bold=True) for role in ("error", "warning")} if marked and self.has_focus else {}
+        # Other colours than that of plain text are hard to read on the colour of the focused cursor.
+        bold = base + Style(bold=True)
+        plain = {"quiet": base} | dict.fromkeys(ROLES[1:], bold) if marked and self.has_focus else {}
         try:
-            segments = [Segment(text, faults.get(role) or self._style(role, base)) for text, role in self.pieces(line)]
+            segments = [Segment(text, plain.get(role) or self._style(role, base)) for text, role in self.pieces(line)]
         except Exception as error:
             self.fault(error)
             return Strip.blank(width, base)

@@ -121,7 +121,9 @@ class Controls(Painter, Static):
         item = Text()
         item.append(f"{number + 1}", "dim")
         r, g, b = (c // STEP * STEP for c in channel.color)
-        item.append("●" if channel.visible else "○", f"rgb({r},{g},{b})")
+        # Colours of channels are made for black: yellow on white would hardly be seen.
+        ground = "" if self.app.current_theme.dark else " on black"
+        item.append("●" if channel.visible else "○", f"rgb({r},{g},{b}){ground}")
         item.append(f"{channel.label} ", "" if channel.visible else "dim")
         item.append(f"{channel.text}  ", "dim")
         return item

@@ -1,9 +1,10 @@
-"""The abilities of the terminal: its colours, characters and pictures. The terminal is asked if the environment does
-not state them.
+"""The abilities of the terminal: its colours, characters and pictures, and whether its background is light. The
+terminal is asked if the environment does not state them.
 
 Over SSH the environment says little, because sshd does not pass COLORTERM on. So the terminal itself is asked, by
 control sequences that all terminals answer or ignore, with a time-out; DA1, which every terminal answers, comes last
-and ends the waiting. See ECMA-48, XTerm Control Sequences (DA1, XTGETTCAP, XTVERSION), the kitty graphics protocol.
+and ends the waiting. See ECMA-48, XTerm Control Sequences (DA1, OSC 11, XTGETTCAP, XTVERSION), the kitty graphics
+protocol. Answers after the time-out are removed from the input (late_answers.py).
 """
 
 from __future__ import annotations
@@ -32,12 +33,18 @@ _QUESTIONS = (
     "\x1b_Gi=31,s=1,v=1,a=q,t=d,f=24;AAAA\x1b\\",  # kitty's pictures
     "\x1bP+q524742\x1b\\",  # XTGETTCAP of "RGB"
     "\x1b[>q",  # XTVERSION
+    "\x1b]11;?\x1b\\",  # the colour of the background
     "\x1b[16t",  # the size of a cell, in pixels
     "\x1b[c",  # DA1
 )
 _MONO = re.compile(r"vt[1-4]\d\d|wy\d|hp\d")
 """Old terminals without colours."""
 _DA1 = re.compile(rb"\x1b\[\?([0-9;]*)c")
+_BACKGROUND = re.compile(rb"\x1b\]11;(?:rgba?:)?([0-9a-fA-F/#]+)")
+_LIGHT_NUMBERS = ("7", *map(str, range(9, 16)))
+"""The colours of COLORFGBG, of sixteen, that count as a light background. Vim distinguishes them in the same way."""
+_WEIGHTS = (0.299, 0.587, 0.114)
+"""The shares of red, green and blue in the lightness (ITU-R BT.601)."""
 
 
 @frozen
@@ -51,6 +58,8 @@ class Answers:
     cell: tuple[int, int] | None = None
     """(height, width) of a cell in pixels."""
     seconds: float = 0.0
+    lightness: float | None = None
+    """The lightness of the background, from 0 (black) to 1 (white); None if it was not answered."""
 
 
 @frozen
@@ -68,6 +77,8 @@ class Terminal:
     font: str = ""
     """The code page whose signs the font has; "" for all of Unicode. The console of Linux takes UTF-8, but its font has
     256 or 512 characters, and shows others as a lozenge."""
+    light: bool = False
+    """Whether the background is light."""
 
     def spelled(self, foot: str) -> str:
         """A text with the names of keys instead of their signs, if the terminal lacks those."""
@@ -89,7 +100,31 @@ def read_answers(told: bytes, seconds: float = 0.0) -> Answers:
         name=name[1].decode("ascii", "replace") if name else "",
         cell=(int(cell[1]), int(cell[2])) if cell and int(cell[1]) and int(cell[2]) else None,
         seconds=seconds,
+        lightness=_lightness(told),
     )
+
+
+def _lightness(told: bytes) -> float | None:
+    """The lightness of the background in an answer: "rgb:ffff/ffff/ffff", of one to four digits each, or "#ffffff"."""
+    found = _BACKGROUND.search(told)
+    if found is None:
+        return None
+    text = found[1].decode("ascii")
+    wide = (len(text) - 1) // 3
+    parts = [text[1 + i * wide :][:wide] for i in range(3)] if text.startswith("#") else text.split("/")[:3]
+    try:
+        levels = [int(part, 16) / (16 ** len(part) - 1) for part in parts]
+    except (ValueError, ZeroDivisionError):
+        return None
+    return sum(w * level for w, level in zip(_WEIGHTS, levels, strict=True)) if len(levels) == 3 else None
+
+
+def has_light_background(environ: Mapping[str, str], answers: Answers) -> bool:
+    """Whether the background of the terminal is light: by its answer, else by COLORFGBG ("0;15"), which some terminals
+    set; dark if neither tells."""
+    if answers.lightness is not None:
+        return answers.lightness > 0.5
+    return environ.get("COLORFGBG", "").rpartition(";")[2] in _LIGHT_NUMBERS
 
 
 def worth_asking(environ: Mapping[str, str]) -> bool:
@@ -183,7 +218,8 @@ def terminal(
     if best in ("kitty", "iterm2", "sixel"):
         note = words.PIXELS_NOTE
     font = CONSOLE_FONT if unicode and environ.get("TERM", "").startswith("linux") else ""
-    told = Terminal(found, best, slow, note, answers.cell or (20, 10), unicode=unicode, font=font)
+    light = has_light_background(environ, answers)
+    told = Terminal(found, best, slow, note, answers.cell or (20, 10), unicode=unicode, font=font, light=light)
     if tmux and best in ("kitty", "iterm2"):
         return replace(told, passthrough=True, note=words.PASSTHROUGH)
     return told
