@@ -8,6 +8,7 @@ import json
 import os
 import shlex
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -19,16 +20,18 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Any, cast
 
+import numpy as np
 import pytest
 
 import servers
 import zarrscope
 from contracts.store import Writing
 from zarrscope.errors import Conflict, TooLarge, Unreadable
-from zarrscope.model.storage import ByteRange
+from zarrscope.model.metadata import CodecSpec, Configuration
+from zarrscope.model.storage import ByteRange, IndexRange
 from zarrscope.runtime import tuning
 from zarrscope.stores.local.store import LocalStore
-from zarrscope.stores.ssh import channels, client, shares
+from zarrscope.stores.ssh import ahead, channels, client, shares
 from zarrscope.stores.ssh.client import SSHStore
 from zarrscope.stores.ssh.connection import NotInstalled, SSHConnection
 from zarrscope.stores.ssh.frames import MessageFrame
@@ -545,3 +548,104 @@ def test_a_silent_machine_holds_up_no_store_of_another_one(tmp_path: Path) -> No
         waits.join()
         uses.join()
     assert failed
+
+
+# ------------------------------------------------------------------ chunks of shards come with their index
+def in_shards(place: Path, location: str = "end") -> np.ndarray[Any, Any]:
+    """Makes an array of 2 x 2 shards of 4 x 4 x 4 chunks each, of which one chunk is absent; returns its values."""
+    values = np.random.default_rng(3).integers(1, 60_000, (16, 32, 32), "u2")
+    values[4:8, 4:8, 4:8] = 0
+    little = {"name": "bytes", "configuration": {"endian": "little"}}
+    shard = {
+        "chunk_shape": [4, 4, 4],
+        "codecs": [little, {"name": "zstd", "configuration": {"level": 1, "checksum": False}}],
+        "index_codecs": [little, {"name": "crc32c"}],
+        "index_location": location,
+    }
+    a = zarrscope.open(place, "w-").create_array(
+        "/a",
+        shape=values.shape,
+        dtype="u2",
+        chunks=(16, 16, 16),
+        codecs=[CodecSpec("sharding_indexed", Configuration(shard))],
+    )
+    a[...] = values
+    return values
+
+
+def counted_requests(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """The heads of all requests for several values."""
+    sent: list[dict[str, Any]] = []
+    send = SSHConnection.send
+
+    def noted(self: SSHConnection, head: Any, *rest: Any) -> int:
+        if head["op"] == "get_many" and any("c/" in key for key, _ in head["requests"]):
+            sent.append(head)
+        return send(self, head, *rest)
+
+    monkeypatch.setattr(SSHConnection, "send", noted)
+    return sent
+
+
+@pytest.mark.parametrize("location", ["end", "start"])
+def test_chunks_of_shards_come_with_their_index(location: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    values = in_shards(tmp_path / "x", location)
+    array = zarrscope.open_array(opened(tmp_path / "x", "r"), "/a")
+    sent = counted_requests(monkeypatch)
+    for at in (5, 6, 13):
+        assert np.array_equal(array[at], values[at])
+    assert np.array_equal(array[3:9, 5, 2:30:3], values[3:9, 5, 2:30:3])
+    assert len(sent[0]["requests"]) == 4, "one request for each shard, and no second round"
+    assert sent[0]["ahead"] is not None
+    assert all("ahead" not in head for head in sent[1:]), "the indexes are known by now"
+
+
+def test_an_older_version_there_sends_the_index_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    values = in_shards(tmp_path / "x")
+    store = opened(tmp_path / "x", "r")
+    monkeypatch.setattr(client, "as_told", lambda requests: [None] * len(requests))
+    sent = counted_requests(monkeypatch)
+    assert np.array_equal(zarrscope.open_array(store, "/a")[5], values[5])
+    assert len(sent) == 2, "ranges followed"
+
+
+def test_a_damaged_index_makes_no_wrong_values(tmp_path: Path) -> None:
+    """The other machine reads where the damaged numbers point; this side finds the fault by the checksum."""
+    values = in_shards(tmp_path / "x")
+    shard = tmp_path / "x/a/c/0/0/0"
+    whole = bytearray(shard.read_bytes())
+    for at in range(len(whole) - 1028, len(whole) - 4, 3):
+        whole[at] ^= 0x11
+    shard.write_bytes(whole)
+    (tmp_path / "x/a/c/0/1/1").unlink()
+    (tmp_path / "x/a/c/0/1/0").write_bytes(b"short")
+    array = zarrscope.open_array(opened(tmp_path / "x", "r"), "/a")
+    with pytest.raises(zarrscope.BadChunk, match="checksum"):
+        array[5, :16, :16]
+    with pytest.raises(zarrscope.BadChunk, match="cut off"):
+        array[5, 16:, :16]
+    assert not array[5, 16:, 16:].any(), "an absent shard is the fill value"
+    assert np.array_equal(array[5, :16, 16:], values[5, :16, 16:])
+
+
+def test_only_plain_bytes_of_a_shard_are_sent_ahead() -> None:
+    """Entries outside the file, on its index or beyond the limit are left out, whatever the index says."""
+    index = struct.pack(
+        "<12Q", 0, 10, 5, 10, 90, 20, 2**64 - 1, 2**64 - 1, 2**63, 2**63, 30, tuning.SSH_AHEAD_BYTES + 1
+    )
+    at_end = ByteRange.last(len(index))
+    assert ahead._spans(index, at_end, [0, 1, 2, 3, 4, 9, -1], 196) == [(0, 15)]
+    assert ahead._spans(index, ByteRange(0, len(index)), [0, 2], 300) == []
+    assert ahead._spans(index, at_end, [5, 0], 1 << 30) == [(0, 10)]
+
+
+def test_few_large_shards_are_read_by_all_channels() -> None:
+    def request(expected: int) -> tuple[str, ByteRange]:
+        part = IndexRange(None, 1028)
+        part.numbers, part.expected = [0], expected
+        return "c/0", part
+
+    assert ahead.worth_sending([request(1000)], 4)
+    assert ahead.worth_sending([request(1 << 30)] * 4, 4)
+    assert not ahead.worth_sending([request(1 << 30)], 4)
+    assert not ahead.worth_sending([("c/0", ByteRange(0, 4))], 1)

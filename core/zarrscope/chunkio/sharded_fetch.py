@@ -1,18 +1,20 @@
 """Fetches chunks that lie in shards: the index of each shard, then byte ranges of it; or a whole shard in one request.
 
 The ranges of a shard are requested as soon as its own index has arrived, so that one slow answer does not hold up the
-chunks of other shards. Stores that answer requests in rounds (SSH, wrappers) answer all indexes first.
+chunks of other shards. Stores that answer requests in rounds (SSH, wrappers) answer all indexes first. A store that
+reads ahead may send the chunks with the index.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Protocol
 
 from zarrscope.errors import ZarrscopeError
 from zarrscope.model.selection import ChunkIndex
-from zarrscope.model.storage import AnswerView, Buffer, ByteRange, Request, ShardPlace
+from zarrscope.model.storage import AnswerView, Buffer, ByteRange, IndexAnswer, IndexRange, Request, ShardPlace
 from zarrscope.runtime.tuning import MAX_BLOCK, MAX_GAP, MAX_WHOLE, MIN_BLOCK, RANGES_AT_ONCE
 
 if TYPE_CHECKING:
@@ -26,6 +28,8 @@ Ask = Callable[[list[Request], Callable[[], bool]], Iterator[tuple[int, AnswerVi
 """The signature of BulkOperations.get_growing."""
 
 
+MOST_AHEAD = 4096
+"""The most chunks of one shard that an index is requested with."""
 _SPARE = 64
 """Bytes by which an encoded chunk may be longer than a decoded one in the expected size of a shard. If it is longer,
 the shard takes a second round trip."""
@@ -90,6 +94,7 @@ class ShardedFetch:
     def __init__(self, locator: Shards, chunks: Sequence[ChunkIndex], cancelled: Callable[[], bool], ask: Ask) -> None:
         self._locator, self._chunks, self._cancelled, self._ask = locator, chunks, cancelled, ask
         self._remote = locator.store.remote
+        self._ahead = locator.store.bulk.reads_ahead and len(locator.tiers) == 1
         self._requests: list[Request] = []
         self._asked: list[_IndexRead | _RangeBlock] = []
         """The purpose of each request."""
@@ -134,8 +139,27 @@ class ShardedFetch:
             part = None
             if self._full_size > MAX_WHOLE:  # it may hold more than is expected
                 part = ByteRange(0, most) if locator.tiers[0].at_start else ByteRange.last(most)
+        elif self._ahead and part is not None:
+            part = self._with_chunks(part, wanted)
         self._asked.append(_IndexRead(place, wanted, most))
         self._requests.append((place.key, part))
+
+    def _with_chunks(self, part: ByteRange, wanted: Sequence[ChunkIndex]) -> ByteRange:
+        """The range of an index that also names the wanted chunks, for a store that may send them with it. It guesses
+        that the index consists of plain numbers, and perhaps a checksum behind them."""
+        locator = self._locator
+        grid, inside = locator.tiers[0].grid, prod(locator.tiers[0].grid)
+        if len(wanted) > MOST_AHEAD or locator.tiers[0].index_size not in (16 * inside, 16 * inside + 4):
+            return part
+        found = IndexRange(*part)
+        numbers = []
+        for chunk in wanted:
+            number = 0
+            for at, count in zip(chunk, grid, strict=True):
+                number = number * count + at % count
+            numbers.append(number)
+        found.numbers, found.expected = numbers, len(wanted) * (self._full_size // inside)
+        return found
 
     def _better_whole(self, wanted: Sequence[ChunkIndex]) -> int | None:
         """If at least half of a shard's chunks are wanted, and it is not too large, the most bytes of the whole shard;
@@ -172,12 +196,19 @@ class ShardedFetch:
             located = error.located(store=locator.store.url, key=place.key)
             yield [(chunk, located) for chunk in asked.wanted]
             return
-        yield from self._spread(place, index, whole, asked.wanted)
+        blocks = answer.blocks if isinstance(answer, IndexAnswer) else ()
+        yield from self._spread(place, index, whole, asked.wanted, blocks)
 
     def _spread(
-        self, place: ShardPlace, index: ShardIndex, whole: memoryview | None, wanted: Sequence[ChunkIndex]
+        self,
+        place: ShardPlace,
+        index: ShardIndex,
+        whole: memoryview | None,
+        wanted: Sequence[ChunkIndex],
+        blocks: Sequence[tuple[int, memoryview]] = (),
     ) -> Iterator[Sequence[_Fetched]]:
-        """Yields the chunks of a shard that are absent, wrong or in `whole`, and requests the others."""
+        """Yields the chunks of a shard that are absent, wrong, in `whole` or in `blocks` (bytes that came with the
+        index, by their places), and requests the others."""
         locator = self._locator
         ranges: list[tuple[int, int, ChunkIndex]] = []
         arrived: list[_Fetched] = []
@@ -194,6 +225,8 @@ class ShardedFetch:
                 beneath.setdefault(ShardPlace(place.key, span, place.tier + 1), []).append(chunk)
             elif whole is not None:
                 arrived.append((chunk, locator.cut(whole, span, place.key, chunk)))
+            elif blocks and (data := _within(blocks, *span)) is not None:
+                arrived.append((chunk, data))
             else:
                 ranges.append((*span, chunk))
         self._request(place.key, ranges)
@@ -223,6 +256,14 @@ class ShardedFetch:
             (chunk, cut(view, (start - block.start, stop - block.start), block.key, chunk))
             for start, stop, chunk in block.parts
         ]
+
+
+def _within(blocks: Sequence[tuple[int, memoryview]], start: int, stop: int) -> memoryview | None:
+    """These bytes of a shard, if one of the blocks has all of them."""
+    at = bisect_right(blocks, start, key=lambda block: block[0]) - 1
+    if at < 0 or stop - blocks[at][0] > len(blocks[at][1]):
+        return None
+    return blocks[at][1][start - blocks[at][0] : stop - blocks[at][0]]
 
 
 def _coalesce(key: str, ranges: Sequence[tuple[int, int, ChunkIndex]], most: int) -> list[_RangeBlock]:

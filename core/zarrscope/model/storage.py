@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from zarrscope.errors import ZarrscopeError
 from zarrscope.model.frozen import frozen
@@ -32,6 +32,23 @@ class ByteRange(NamedTuple):
         """This part of a value in memory; fewer bytes where the value ends earlier."""
         start, stop = self.span(len(value))
         return value[start:stop]
+
+
+class IndexRange(ByteRange):
+    """The bytes of a shard's index. A store that reads ahead (BulkOperations.reads_ahead) may answer with an
+    IndexAnswer, which has the wanted chunks, too."""
+
+    numbers: Sequence[int] = ()
+    """The numbers of the wanted chunks in the index, in C order."""
+    expected = 0
+    """The most bytes of these chunks."""
+
+
+class IndexAnswer(bytes):
+    """The bytes of a shard's index, and chunks that came with them."""
+
+    blocks: Sequence[tuple[int, memoryview]] = ()
+    """Bytes of the shard, each with their place in it, in ascending order."""
 
 
 class Entry(NamedTuple):

@@ -65,6 +65,8 @@ class Backend:
     """Whether symbolic links that lead out of the store are followed. Only stores of files have such links."""
     _scans_children: bool = False
     """See BulkOperations.scans_children."""
+    _reads_ahead: bool = False
+    """See BulkOperations.reads_ahead."""
 
     remark: str = ""
     """Sentences about the store for the person who opens it."""

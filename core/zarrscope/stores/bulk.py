@@ -50,6 +50,11 @@ class BulkOperations:
         """Whether `scan_children` takes one pass over a folder, which is faster than `list_dir` and `get_many`."""
         return self._store._scans_children
 
+    @property
+    def reads_ahead(self) -> bool:
+        """Whether the store may send chunks of a shard with its index, if an IndexRange asks for them."""
+        return self._store._reads_ahead
+
     def filter_existing(self, keys: Sequence[str]) -> Sequence[str]:
         """Removes keys that certainly hold no value. A store for which finding that out is no cheaper than requesting
         each value returns all keys.

@@ -27,6 +27,7 @@ from zarrscope.errors import Unreadable, Unsupported, ZarrscopeError
 from zarrscope.model.storage import Answer, Buffer, ByteRange, Entry, Request, ScannedChild, Version
 from zarrscope.runtime.keyed_locks import KeyedLocks
 from zarrscope.stores.network import network
+from zarrscope.stores.ssh.ahead import as_told, unpacked, worth_sending
 from zarrscope.stores.ssh.channels import Channels, ask_divided, shared_login
 from zarrscope.stores.ssh.connection import ConnectionEnded, NotInstalled, SSHConnection, wait
 from zarrscope.stores.ssh.frames import MessageFrame, range_told, rebuilt
@@ -105,7 +106,7 @@ class SSHStore(Store):
         """The keys at which the last read found a folder."""
         told = next(self._ask("open", {"mode": mode})).head
         self.listable, self.writable = told["listable"], told["writable"]
-        self._scans_children = True
+        self._scans_children = self._reads_ahead = True
 
     def __reduce__(self) -> tuple[Any, ...]:
         told = {"command": self._command, "ssh": self._ssh, "timeout": self._timeout}
@@ -258,7 +259,9 @@ class SSHStore(Store):
     def _noted(self, key: str, frame: MessageFrame) -> bytes | None:
         """The value in an answer. Remembers whether a folder is in its place; older versions there do not say so."""
         (self._folders.add if frame.head.get("folder") else self._folders.discard)(key)
-        return None if frame.head.get("absent") else frame.body
+        if frame.head.get("absent"):
+            return None
+        return unpacked(frame) if "blocks" in frame.head else frame.body
 
     def _is_folder(self, key: str) -> bool:
         return key in self._folders
@@ -303,10 +306,11 @@ class SSHStore(Store):
         limit: int | None,
     ) -> Iterator[tuple[int, MessageFrame]]:
         """Yields the answers to numbered requests, which are divided evenly among the channels."""
+        ahead = worth_sending([*requests.values()], len(channels))
         numbers = [*requests]
         parts = [part for at in range(len(channels)) if (part := numbers[at :: len(channels)])]
         heads = [
-            self._many(channel, [requests[i] for i in part], limit)
+            self._many(channel, [requests[i] for i in part], limit, ahead=ahead)
             for channel, part in zip(channels, parts, strict=False)
         ]
         for at, frame in self._answers(channels[: len(parts)], heads, cancelled):
@@ -333,8 +337,13 @@ class SSHStore(Store):
                 answered.add(number)
                 yield number, whole
 
-    def _many(self, channel: SSHConnection, requests: Sequence[Request], limit: int | None) -> dict[str, Any]:
-        return self._head(channel, "get_many", {"requests": [*map(_as_told, requests)], "limit": limit})
+    def _many(
+        self, channel: SSHConnection, requests: Sequence[Request], limit: int | None, *, ahead: bool = False
+    ) -> dict[str, Any]:
+        told: dict[str, Any] = {"requests": [*map(_as_told, requests)], "limit": limit}
+        if ahead:
+            told["ahead"] = as_told(requests)
+        return self._head(channel, "get_many", told)
 
     def _answers(
         self, channels: Sequence[SSHConnection], heads: Sequence[Mapping[str, Any]], cancelled: Callable[[], bool]

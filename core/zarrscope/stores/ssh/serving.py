@@ -21,6 +21,7 @@ from zarrscope.errors import Unreadable, Unsupported, ZarrscopeError
 from zarrscope.model.storage import ScannedChild, Version
 from zarrscope.runtime.tuning import SSH_AT_ONCE, SSH_PAGE
 from zarrscope.stores.address import open_store
+from zarrscope.stores.ssh.ahead import read_ahead
 from zarrscope.stores.ssh.frames import MAGIC, PROTOCOL, MessageFrame, described, range_read, read_frame, write_frame
 from zarrscope.stores.ssh.shares import read_shares
 from zarrscope.stores.store import Store
@@ -139,7 +140,18 @@ class _Serving:
         if (share := frame.head.get("share")) is not None:
             yield from read_shares(store, [key for key, _ in requests], frame.head["limit"], *share)
             return
-        for i, answer in store.get_many(requests, lambda: number in self._cancelled, frame.head["limit"]):
+        limit, ahead = frame.head["limit"], frame.head.get("ahead") or ()
+        wanted = [
+            (i, key, part, ahead[i])
+            for i, (key, part) in enumerate(requests)
+            if ahead and part is not None and ahead[i] is not None
+        ]
+        if wanted:
+            yield from read_ahead(store, wanted, limit)
+        apart = {i for i, *_ in wanted}
+        plain = [i for i in range(len(requests)) if i not in apart]
+        for at, answer in store.get_many([requests[i] for i in plain], lambda: number in self._cancelled, limit):
+            i = plain[at]
             if isinstance(answer, ZarrscopeError):
                 head, body = described(answer)
                 yield MessageFrame({**head, "i": i}, body)

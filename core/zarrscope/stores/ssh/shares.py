@@ -29,7 +29,7 @@ def worth_sharing(requests: Sequence[Request], channels: int) -> bool:
 def read_shares(store: Store, keys: Sequence[str], limit: int | None, channel: int, of: int) -> Iterator[MessageFrame]:
     """Yields the share of each value's bytes that channel number `channel` of `of` channels carries. One channel
     carries the whole of a small value, and of one that is not a file. The body is valid until the next step."""
-    arena = _PlainMemory()
+    arena = PlainMemory()
     reader = store.bulk.reader(arena, limit)
     try:
         for i, key in enumerate(keys):
@@ -58,7 +58,7 @@ def read_shares(store: Store, keys: Sequence[str], limit: int | None, channel: i
         reader.close()
 
 
-class _PlainMemory(Arena):
+class PlainMemory(Arena):
     """An arena that is made without numpy, which the process on the other machine needs for nothing else."""
 
     def _set(self, size: int) -> None:
