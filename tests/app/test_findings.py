@@ -123,6 +123,33 @@ def test_a_finding_leads_to_its_field_and_is_mended(session: Callable[..., Sessi
     assert (s.edit.locate(wrong.pointer), s.edit.state.way) == ("size/0", "image")
 
 
+def test_problems_lists_what_attributes_counts(place: Path, mailbox: Mailbox) -> None:
+    s = Session(str(place / "a.zarr"), mailbox, writable=True)
+    try:
+        s.set_tab("problems")
+        mailbox.run_until(lambda: s.problems.count == 2, SECONDS)
+        told = {problem.headline for problem in s.problems.items}
+        s.set_tab("attributes")
+        mailbox.run_until(lambda: s.edit.state.summary == "OME-Zarr 0.5: valid · 2 remarks", SECONDS)
+        s.problems.check()
+        mailbox.run_until(lambda: not s.problems.checking, SECONDS)
+        listed = [problem.headline for problem in s.problems.items]
+        assert set(listed) == told, "a check lists the same"
+        assert len(listed) == 2, "each once"
+    finally:
+        s.close()
+
+
+def test_a_mended_finding_leaves_problems_once_it_is_saved(session: Callable[..., Session], mailbox: Mailbox) -> None:
+    s = session("/a.zarr")
+    mailbox.run_until(lambda: s.problems.count == 2, SECONDS)
+    s.edit.mend(s.edit.state.findings[0].pointer)
+    mailbox.run_until(lambda: s.edit.state.summary == "OME-Zarr 0.5: valid · 1 remark", SECONDS)
+    assert s.problems.count == 2, "it is stored as before"
+    s.edit.save()
+    mailbox.run_until(lambda: s.problems.count == 1, SECONDS)
+
+
 def test_a_document_is_checked_after_it_was_painted(
     place: Path, mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -176,7 +176,8 @@ class ProblemsPresenter:
         it: that removes the problem, unless other data have the same one. None: the problem stays until it is cleared.
         """
         found = problem(item, path) if isinstance(item, BaseException) else item
-        key = (found.path, found.headline)
+        # Findings about different members may have the same words.
+        key = (found.path, f"{found.headline} {found.place}" if found.mend == "edit" else found.headline)
         if cause is not None and self._problem_of.get(cause, key) != key:  # this attempt failed for another reason
             self.solved(cause)
         if key not in self._items and len(self._items) < LIMIT:

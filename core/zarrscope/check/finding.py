@@ -15,6 +15,7 @@ from zarrscope.errors import BadChunk, OutsideLink, Refused, TooLarge, Unsupport
 if TYPE_CHECKING:
     from zarrscope.dialects import Dialect
     from zarrscope.nodes.array import Array
+    from zarrscope.ome.validate import Violation
 
 Severity = Literal["error", "warning", "information"]
 
@@ -40,6 +41,13 @@ def finding_of(error: ZarrscopeError, path: str, key: str | None = None) -> Find
     message = error.message.rstrip(".")
     error.located(key=key)  # before its advice is asked for, which names the key
     return Finding("warning" if mild else "error", code, path, message, error.key, error.pointer or None, error.advice)
+
+
+def violation(found: Violation, path: str, key: str, base: str) -> Finding:
+    """The finding for a rule of OME-Zarr that the attributes of node `path` break. `base`: the pointer of the
+    attributes in the document `key`."""
+    severity: Severity = "error" if found.strength == "must" else "warning"
+    return Finding(severity, "ome-zarr", path, found.message, key, base + found.pointer)
 
 
 def descendant(dialect: Dialect, array: str, node: str, key: str) -> Finding:

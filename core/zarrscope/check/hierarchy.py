@@ -20,7 +20,7 @@ from typing import Protocol
 from zarrscope.check.chunks import StoredChunks
 from zarrscope.check.consolidated import copies, stale_copies
 from zarrscope.check.coverage import Coverage
-from zarrscope.check.finding import Finding, Severity, descendant, finding_of
+from zarrscope.check.finding import Finding, descendant, finding_of, violation
 from zarrscope.dialects import Dialect, StoredDocument, bare_root_dialects, dialect_named
 from zarrscope.dialects.defects import as_far_as_read
 from zarrscope.dialects.protocol import NodeKind
@@ -368,9 +368,7 @@ class _Check:
         findings: list[Finding] = []
         if OME_KEYS & node.attributes.keys():
             base = self._dialect(node).attributes_at(path, "group")[1]
-            for each in ome_check(node.attributes):
-                severity: Severity = "error" if each.strength == "must" else "warning"
-                findings.append(Finding(severity, "ome-zarr", path, each.message, key, base + each.pointer))
+            findings += [violation(each, path, key, base) for each in ome_check(node.attributes)]
         try:
             for image in find_images(node):
                 findings += [Finding("warning", "ome-zarr", path, warning, key) for warning in image.warnings]

@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Literal
 
+from zarrscope.check.finding import Finding, violation
 from zarrscope.nodes.internals import node_context
 from zarrscope.runtime.threads import JobResult, Owner, Ticket
 from zarrscope_app.presenters import formats, strings
@@ -132,6 +133,16 @@ class NodeForm:
         """Sets whether the form is visible; typed text of a visible form is checked against the OME-Zarr specification
         in the background."""
         self._judge.on = on
+
+    @property
+    def stored_findings(self) -> tuple[Finding, ...] | None:
+        """The faults of the displayed node's attributes, as a check of the hierarchy reports them; None if the document
+        was not checked yet, or has unsaved edits."""
+        draft = self._drafts.shown
+        if draft is None or draft.whole or draft.dirty or self._judge.judged is not draft.now:
+            return None
+        path, key = self._drafts.path, draft.now.key
+        return tuple(violation(each, path, key, draft.prefix) for each in self._judge.verdict.findings)
 
     # ------------------------------------------------------------------ snapshots
     @property

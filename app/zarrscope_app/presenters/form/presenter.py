@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal
 
 from psygnal import Signal
 
+from zarrscope.check.finding import Finding
 from zarrscope.ome.edits import Edit
 from zarrscope.runtime.threads import Owner
 from zarrscope_app.presenters.coalesce import CoalescedCall
@@ -21,6 +22,7 @@ from zarrscope_app.presenters.form.draft import Draft
 from zarrscope_app.presenters.form.drafts import Drafts
 from zarrscope_app.presenters.form.mending import Asked
 from zarrscope_app.presenters.form.node_form import NodeForm
+from zarrscope_app.presenters.form.protocol import Form
 from zarrscope_app.presenters.form.revealing import reveal, turn
 from zarrscope_app.presenters.form.saving import Saver
 from zarrscope_app.presenters.form.search import FormSearch
@@ -39,59 +41,6 @@ __all__ = ["EditPresenter", "EditState", "EditStatus"]
 
 ViewChanges = Callable[[str], Sequence[Asked]]
 """The settings of the displayed picture as changes for the image at a path; () if the picture shows another node."""
-
-
-class Form(Protocol):
-    """The common interface of the form of one node and that of several."""
-
-    @property
-    def paths(self) -> tuple[str, ...]:
-        """The paths of the nodes in the form."""
-
-    @property
-    def state(self) -> EditState:
-        """A new snapshot of the form."""
-
-    @property
-    def brief(self) -> EditState:
-        """A new snapshot without fields and texts."""
-
-    def field(self, id: str, /) -> Field | None:
-        """A member by its pointer, or a field of a section by its id; None if it is not in the form."""
-
-    def diff(self) -> Diff:
-        """The differences of the edited documents from the stored ones."""
-
-    def judge(self, on: bool) -> None:
-        """Sets whether the form is visible, so that typed text is checked against the OME-Zarr specification."""
-
-    def edit(self, id: str, text: str, /) -> None:
-        """Sets the text of a field as typed; it is read according to the field's kind."""
-
-    def why_not(self, id: str, text: str, /) -> Callable[[], str] | None:
-        """A function for any thread that returns the reason why a text is invalid, or ""; None while nothing can be
-        edited."""
-
-    def change(self, asked: Sequence[Asked]) -> None:
-        """Makes changes, all of them or none, as one step of the undo history."""
-
-    def mend(self, pointer: str) -> None:
-        """Makes the correction that the finding at `pointer` offers."""
-
-    def locate(self, pointer: str) -> str:
-        """Shows the field of a finding. Returns the id of the field; "" if there is none."""
-
-    def travel(self, by: Literal[-1, 1]) -> None:
-        """Undoes the latest edit (-1), or redoes it (1)."""
-
-    def revert(self) -> None:
-        """Drops all changes, as one step of the undo history."""
-
-    def save(self) -> None:
-        """Saves in the background all documents of the form, or none of them."""
-
-    def resolve(self, whose: Whose) -> None:
-        """Merges with the stored documents. Fields for which no side was chosen get the value of the side `whose`."""
 
 
 class EditPresenter:
@@ -223,6 +172,11 @@ class EditPresenter:
     def unsaved(self) -> int:
         """The number of unsaved changes of all nodes."""
         return sum(len(draft.changes) for draft in self._drafts.by_path.values())
+
+    @property
+    def stored_findings(self) -> tuple[Finding, ...] | None:
+        """The faults of the stored attributes of the displayed node; None while they are unknown."""
+        return self._one.stored_findings
 
     def unsaved_drafts(self) -> dict[str, Draft]:
         """The drafts with unsaved changes, by node path."""

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.problems import problem_of
 from zarrscope_app.presenters.session.part import SessionPart
 
 if TYPE_CHECKING:
@@ -41,6 +42,14 @@ class WatchesAttempts(SessionPart):
             view.recovered.connect(self._recovered)
             view.recovered.connect(self.chunks.recovered)
         self.chunks.checked.connect(self._recovered)
+        self.edit.changed.connect(self._list_stored_findings)
+
+    def _list_stored_findings(self) -> None:
+        """Lists the findings of OME-Zarr that the form shows of the stored attributes, as a check would."""
+        found, hierarchy = self.edit.stored_findings, self.hierarchy
+        if found is not None and hierarchy is not None:
+            told = {place: problem_of(each, hierarchy.url) for place, each in enumerate(found)}
+            self.problems.show_those_of(f"ome-zarr {self.edit.brief.path}", told)
 
     def _failed(self, error: BaseException, path: str, index: ChunkIndex) -> None:
         """Lists the error of a chunk among the problems; if a command would help, shows it in the error bar, too."""

@@ -491,7 +491,7 @@ class Session(
 
     def _tell(self) -> None:
         state = self.state
-        self.edit.judge(state.tab == "attributes")
+        self.edit.judge(state.tab in ("attributes", "problems"))
         if state != self._told:  # most calls, as for a repainted picture, leave the state as it was
             self._told = state
             self.changed.emit()
