@@ -229,6 +229,23 @@ def test_a_dropped_file_that_is_no_zarr_is_reported_and_leaves_no_root(
     assert any("note.txt" in each for each in told), told
 
 
+def test_what_is_no_zarr_leaves_the_empty_window_as_it_was(robot: QtRobot, tmp_path: Path) -> None:
+    (tmp_path / "note.txt").write_text("hello")
+    (tmp_path / "table.csv").write_text("1,2")
+    window = robot.window
+    window.run("close")
+    robot.wait(lambda: not window.workspace.sessions, "the start page")
+    recent = window.workspace.recent
+    drop(robot, tmp_path / "note.txt", tmp_path / "table.csv")
+    robot.wait(lambda: "note.txt is a file" in window.error_bar.sentence, "the reason")
+    robot.wait(window.welcome.isVisible, "the start page again")
+    robot.wait(lambda: window.error_bar.sentence.endswith("1 other place could not be opened either."), "both")
+    assert not window.workspace.sessions
+    assert window.workspace.recent == recent
+    window.error_bar.dismiss()
+    assert not window.error_bar.sentence
+
+
 def test_a_dropped_chunk_opens_the_hierarchy_at_its_array(robot: QtRobot, places: list[str]) -> None:
     chunk = next(path for path in sorted(Path(places[1]).rglob("c/*")) if path.is_file() or path.is_dir())
     while chunk.is_dir():

@@ -84,6 +84,7 @@ class Window(QMainWindow):
         self.menus.menus["window"].aboutToShow.connect(lambda: fill_sessions(self.menus, self.workspace))
         self._build()
         self.workspace.changed.connect(self._workspace_changed)
+        self.workspace.unopened.connect(lambda found: self.error_bar.show_error(found.headline, found.details))
         self._restore_geometry()
         self._workspace_changed()
         self.address.line.setFocus()  # so that an address can be typed at once

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
@@ -10,6 +11,7 @@ from zarrscope.errors import NotFound, Refused, Unsupported
 from zarrscope.nodes.detect import hierarchies_above
 from zarrscope.runtime.threads import JobResult
 from zarrscope.stores.address import split_address
+from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.session.view_models import SessionStatus
 
 if TYPE_CHECKING:
@@ -22,6 +24,8 @@ class Places(Protocol):
     """The members of a workspace that a drop uses."""
 
     changed: ClassVar[Signal]
+    unopened: ClassVar[Signal]
+    """Emits the problem of dropped places that could not be opened, if nothing else is open."""
 
     @property
     def sessions(self) -> tuple[Session, ...]:
@@ -61,8 +65,8 @@ def enclosing_node(url: str) -> Enclosing | None:
 
 class Drop:
     """The places of one drop. As soon as all of them are open or have failed: a file within a hierarchy has opened the
-    hierarchy at the node to which the file belongs; any other place without a hierarchy is closed again if another one
-    is open, which then shows the error."""
+    hierarchy at the node to which the file belongs; any other place without a hierarchy is closed again. The place that
+    is in front then shows the error, or the empty window."""
 
     def __init__(self, workspace: Places, urls: Sequence[str]) -> None:
         self._workspace, self.ended = workspace, False
@@ -102,7 +106,13 @@ class Drop:
                 workspace.open(found[0]).select(found[1])
         lost = [session for session in failed if session in workspace.sessions]
         stay = [session for session in workspace.sessions if session not in lost]
-        if not stay or not lost:
+        errors = [session.error or RuntimeError() for session in lost]
+        if not lost:
+            return
+        if not stay:
+            for session in lost:
+                workspace.forget(session)
+            workspace.unopened.emit(_problem(errors))  # at the end, because the last close clears the error bar
             return
         liked = (workspace.current, *reversed(opened), self._before, stay[-1])
         front = next(each for each in liked if each in stay)
@@ -110,10 +120,21 @@ class Drop:
             workspace.forget(session)
         assert front is not None, "it is one of those that stay"
         workspace.bring(front)
-        for session in lost:
-            front.report(session.error or RuntimeError())
+        for error in errors:
+            front.report(error)
+
+
+def _problem(errors: Sequence[BaseException]) -> strings.Problem:
+    """The problem of places that were dropped on an empty window, none of which could be opened."""
+    first, *others = [strings.problem(error) for error in errors]
+    more = f"{strings.counted(len(others), 'other place')} could not be opened either." if others else ""
+    details = "\n".join(each.details for each in (first, *others))
+    return replace(first, headline=strings.joined(first.headline, more), details=details, retry=False)
 
 
 def _is_none(session: Session) -> bool:
-    """Whether there is no hierarchy that can be opened at the address, rather than no answer."""
-    return session.state.status is SessionStatus.FAILED and isinstance(session.error, NotFound | Refused | Unsupported)
+    """Whether there is no hierarchy that can be opened at the address, rather than no answer, or a question such as
+    whether to follow links."""
+    state = session.state
+    none = isinstance(session.error, NotFound | Refused | Unsupported)
+    return state.status is SessionStatus.FAILED and none and not state.offers

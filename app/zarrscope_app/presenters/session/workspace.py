@@ -87,6 +87,8 @@ class Workspace:
     """
 
     changed = Signal()
+    unopened = Signal(object)
+    """Emits the problem (strings.Problem) of dropped places that could not be opened, if nothing else is open."""
 
     def __init__(self, post: Post, settings: Settings | None = None, make: Callable[..., Session] = Session) -> None:
         self._post = post
