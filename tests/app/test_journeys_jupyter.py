@@ -16,6 +16,7 @@ from zarrscope.nodes.opening import open as open_hierarchy
 from zarrscope.runtime.threads import Mailbox
 from zarrscope.view import loader as chunks
 from zarrscope_app.jupyter import Explorer
+from zarrscope_app.jupyter.differences import with_text_edits
 from zarrscope_app.presenters import SessionStatus, Tile, TileState
 from zarrscope_app.presenters.image.composition import compose
 
@@ -44,7 +45,8 @@ class Browser:
     def _take(self, content: dict[str, Any], buffers: list[bytes]) -> None:
         told: dict[str, Any] = json.loads(json.dumps(content, allow_nan=False))
         self.messages.append((told, buffers))
-        self.probe = told.get("probe", self.probe)
+        probe = told.get("probe", self.probe)
+        self.probe = probe if isinstance(probe, str) else with_text_edits(self.probe, probe)
         self.heard = told.get("heard", self.heard)
         if told.get("view") != "main":
             return

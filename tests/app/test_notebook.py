@@ -33,6 +33,7 @@ from ipywidgets.widgets.widget import _instances
 
 from zarrscope_app.jupyter import Explorer, kernel, parts, pictures
 from zarrscope_app.jupyter import widget as widgets
+from zarrscope_app.jupyter.differences import readout_edits, with_text_edits
 from zarrscope_app.jupyter.kernel import KernelCells, KernelMailbox
 from zarrscope_app.presenters import Forgetful, Session
 from zarrscope_app.presenters.image import colormaps
@@ -192,6 +193,14 @@ def test_a_move_of_the_cursor_takes_200_bytes(seat: Seat) -> None:
     seat.send("slice.hover", 119.5, 200.5, n=20)
     seat.mailbox.run()
     assert line.told < 60, "the same pixel says nothing new"
+
+
+def test_edits_of_a_readout_count_as_browsers_do() -> None:
+    for old, new in (("y 1 𝛼 … · b …", "y 1 𝛼 12345 · b 7"), ("𝛼𝛽 y 1 " + 9 * "same ", "𝛼𝛽 y 2 " + 9 * "same ")):
+        edits = readout_edits(old, new)
+        assert edits
+        assert with_text_edits(old, edits) == new
+    assert readout_edits("", "y 1 x 2") == readout_edits("y 1 x 2", "y 3 x 4 label 5") == []
 
 
 def test_pictures_keep_to_their_budget() -> None:

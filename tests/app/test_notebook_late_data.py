@@ -22,6 +22,7 @@ from zarrscope.stores.memory import MemoryStore
 pytest.importorskip("anywidget")
 
 from zarrscope_app.jupyter import Explorer, parts
+from zarrscope_app.jupyter.differences import with_text_edits
 from zarrscope_app.presenters import Forgetful
 
 SECONDS = 120.0
@@ -106,6 +107,14 @@ class Browser:
         """The last value of a member of the messages; None if there was none."""
         return next((message[name] for message in reversed(self.messages) if name in message), None)
 
+    @property
+    def readout(self) -> str:
+        """The values under the cursor, from all messages about them."""
+        text = ""
+        for probe in (message["probe"] for message in self.messages if "probe" in message):
+            text = probe if isinstance(probe, str) else with_text_edits(text, probe)
+        return text
+
     def frame(self, view: str = "main") -> dict[str, Any]:
         """The state of the picture, from all messages about it."""
         frames = [message["frame"] for message in self.messages if message.get("view") == view and "frame" in message]
@@ -159,11 +168,11 @@ def _thumbnails(browser: Browser) -> bool:
 
 
 def _read_out(browser: Browser) -> bool:
-    return "DAPI 11 · GFP 11" in (browser.told("probe") or "") and browser.told("why") == ""
+    return "DAPI 11 · GFP 11" in browser.readout and browser.told("why") == ""
 
 
 def _label_read_out(browser: Browser) -> bool:
-    return "nuclei 1 (class kind 1)" in (browser.told("probe") or "") and browser.told("why") == ""
+    return "nuclei 1 (class kind 1)" in browser.readout and browser.told("why") == ""
 
 
 def _other_planes(browser: Browser) -> bool:
@@ -187,7 +196,7 @@ CASES: dict[str, tuple[str, str, tuple[Gesture, ...], Callable[[Browser], object
         "/cells",
         "/0/c/0/0/",
         (("slice.hover", 10.5, 10.5), ("slice.set_index", "z", 0)),
-        lambda b: "z 0" in (b.told("probe") or "") and _read_out(b),
+        lambda b: "z 0" in b.readout and _read_out(b),
     ),
     "label": (
         "/cells",
@@ -199,7 +208,7 @@ CASES: dict[str, tuple[str, str, tuple[Gesture, ...], Callable[[Browser], object
         "/cells",
         "labels/nuclei/zarr.json",
         (),
-        lambda b: [one["path"] for one in b.part("image")["labels"]] == [LABEL],
+        lambda b: [one["path"] for one in b.part("image").get("labels", ())] == [LABEL],
     ),
     "label colours": (
         "/cells",
@@ -256,7 +265,7 @@ def test_what_arrives_late_is_sent_without_a_gesture(case: str, late: LateStore)
     try:
         browser.until(lambda: late.asked.is_set() or browser.widget.session.node is not None)
         if CHUNKS in late.late and path == "/cells":
-            browser.until(lambda: browser.part("image")["labels"])
+            browser.until(lambda: browser.part("image").get("labels"))
         browser.send("viewport", [0, 0, SIDE, SIDE], [128, 128])
         for do, *args in gestures:
             browser.send(do, *args)
@@ -266,6 +275,26 @@ def test_what_arrives_late_is_sent_without_a_gesture(case: str, late: LateStore)
         late.released.set()
         browser.until(lambda: is_whole(browser))
         browser.until(browser.is_current)
+    finally:
+        late.released.set()
+        browser.widget.close()
+
+
+def test_values_that_come_late_are_sent_without_their_names(late: LateStore) -> None:
+    late.late = CHUNKS
+    browser = Browser(late, "/cells")
+    try:
+        browser.until(lambda: browser.part("image").get("labels"))
+        browser.send("slice.hover", 10.5, 10.5)
+        browser.until(lambda: browser.readout)
+        assert browser.readout.endswith("DAPI … · GFP …")
+        late.released.set()
+        browser.until(lambda: browser.readout.endswith("DAPI 11 · GFP 11"))
+        readouts = [message["probe"] for message in browser.messages if "probe" in message]
+        assert len(readouts) > 1
+        for edits in readouts[1:]:
+            assert len(edits) % 3 == 0
+            assert {*edits[2::3]} == {"11"}
     finally:
         late.released.set()
         browser.widget.close()

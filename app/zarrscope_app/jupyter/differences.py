@@ -54,6 +54,21 @@ def with_text_edits(old: str, edits: list[Any]) -> str:
     return (made + units[2 * at :]).decode("utf-16-le", "surrogatepass")
 
 
+def readout_edits(old: str, new: str) -> list[Any]:
+    """The edits that make one line from another in which most words are equal; [] if they take as many bytes as the
+    line itself."""
+    before, after = old.split(" "), new.split(" ")
+    edits: list[Any] = []
+    if len(before) == len(after):  # a value has come in the place of "…"
+        at = 0
+        for was, now in zip(before, after, strict=True):
+            end = at + _units(was)
+            if was != now:
+                edits += [at, end, now]
+            at = end + 1
+    return edits if len(json.dumps(edits)) < len(json.dumps(new)) else []
+
+
 def checksum(text: str) -> int:
     """A number by which kernel and browser recognise that they have the same text."""
     return zlib.adler32(text.encode("utf-16-le", "surrogatepass"))

@@ -19,7 +19,7 @@ import traitlets
 
 from zarrscope.runtime.threads import Mailbox, Owner, shared
 from zarrscope_app.jupyter import page_without_kernel
-from zarrscope_app.jupyter.differences import difference, is_small
+from zarrscope_app.jupyter.differences import difference, is_small, readout_edits
 from zarrscope_app.jupyter.gestures import KEYS, perform_gesture, picture
 from zarrscope_app.jupyter.host import VIEWS
 from zarrscope_app.jupyter.kernel import CELLS, KernelMailbox
@@ -231,7 +231,7 @@ class Explorer(ShowsPlaces, anywidget.AnyWidget):
             answer["heard"], self._heard = self._heard, None
         for name, new, old in zip(("probe", "why"), self._probe, self._told_probe, strict=True):
             if new != old:
-                answer[name] = new
+                answer[name] = (readout_edits(old, new) or new) if name == "probe" else new
         self._told_probe = self._probe
         if answer:
             self._say(answer, [])

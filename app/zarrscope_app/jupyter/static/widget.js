@@ -190,7 +190,7 @@ function render({ model, el: root }) {
   let told = "", planned = false;
   function came(content, buffers) {
     if (content.heard != null) ui.line.heard(content.heard);
-    if (content.probe != null) { told = content.probe; if (!said) { probe.textContent = told; probe.title = told; } }
+    if (content.probe != null) { told = Array.isArray(content.probe) ? withTextEdits(told, content.probe) : content.probe; if (!said) { probe.textContent = told; probe.title = told; } }
     if (content.why != null) stages.main.title(content.why);
     if (content.channel != null) display.found(content.channel);
     if (content.whole) form.sendWhole();
