@@ -203,12 +203,35 @@ def test_every_command_of_the_terminal_is_found_by_name(place: str) -> None:
         await screen.until(lambda: isinstance(screen.top, Picker), "the commands are shown")
         assert {"export", "remove-node", "bookmarks", "project"} <= {id for id, _, _ in screen.top.found}
         assert ("undo", "Undo", "u (attributes)") in screen.top.found
+        labels = [label for _, label, _ in screen.top.found]
+        assert len(labels) == len(set(labels)), "no two commands have one name"
         await screen.press("r", "e", "n", "a")
         assert next(id for id, _, _ in screen.top.found) == "rename-node"
         await screen.press("escape")
         assert not isinstance(screen.top, Sheet)
 
     explore(place, steps)
+
+
+def test_undoing_a_change_of_nodes_is_named_as_that_change(place: str) -> None:
+    async def steps(screen: Screen) -> None:
+        assert not await undoing(screen)
+        nodes = screen.session.nodes
+        nodes.begin("create-group", "/")
+        nodes.set_field("name", "fresh")
+        await screen.until(lambda: nodes.state.ready, "the plan is there")
+        nodes.carry_out()
+        await screen.until(lambda: nodes.undo_label, "it was made")
+        assert await undoing(screen) == [nodes.undo_label]
+
+    async def undoing(screen: Screen) -> list[str]:
+        await screen.press("colon")
+        await screen.until(lambda: isinstance(screen.top, Picker), "the commands are shown")
+        found = [label for id, label, _ in screen.top.found if id == "undo-node"]
+        await screen.press("escape")
+        return found
+
+    explore(place, steps, writable=True)
 
 
 def test_n_and_shift_n_go_through_what_was_found(place: str) -> None:

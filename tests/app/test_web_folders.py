@@ -20,7 +20,7 @@ from contracts import http_server
 from zarrscope.errors import Denied
 from zarrscope.runtime.threads import Mailbox
 from zarrscope_app.cli import run
-from zarrscope_app.presenters import ROOT, RowState, Session
+from zarrscope_app.presenters import ROOT, RowState, Session, strings
 
 
 class Served(NamedTuple):
@@ -176,6 +176,84 @@ def test_a_group_whose_index_names_what_its_metadata_name_is_listed(tmp_path: Pa
             mailbox.run_until(lambda: tree.row(image).state is RowState.READY)
             assert tree.count(image) == 1
             assert not tree.row(image).sentence
+        finally:
+            session.close()
+
+
+class Refusing:
+    """A web server of a group with one array, which answers requests for folders with `status` until that is None."""
+
+    def __init__(self, folder: Path, status: int | None) -> None:
+        self.status = status
+        outer = self
+
+        class Handler(http_server.QuietFolder):
+            def do_GET(self) -> None:
+                if outer.status is not None and self.path.endswith("/"):
+                    self.send_error(outer.status)
+                else:
+                    super().do_GET()
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=str(folder)))
+
+
+@pytest.mark.parametrize(("status", "word"), [(401, "denied"), (403, "denied"), (500, "failed"), (503, "failed")])
+def test_a_refused_list_of_children_is_told_and_can_be_asked_for_again(
+    tmp_path: Path, mailbox: Mailbox, status: int, word: str
+) -> None:
+    """The server can list children, but did not: it denied the access, or failed."""
+    zarrscope.open(tmp_path / "x.zarr", "w-").create_array("/a", shape=(4,), dtype="u1")
+    (tmp_path / "x.zarr" / "zarr.json").write_text('{"zarr_format": 3, "node_type": "group"}')
+    served = Refusing(tmp_path, status)
+    with http_server.serving(served.server) as url:
+        with zarrscope.open(f"{url}/x.zarr") as h, pytest.raises(zarrscope.Unsupported, match=f"answered {status}"):
+            list(h.root.children())
+        session = Session(f"{url}/x.zarr", mailbox)
+        try:
+            tree = session.tree
+            mailbox.run_until(lambda: tree.row(ROOT).state is RowState.READY)
+            row = tree.row(ROOT)
+            assert word in row.sentence
+            assert f"({status})" in row.sentence
+            assert row.retry
+            served.status = None
+            tree.retry(ROOT)
+            mailbox.run_until(lambda: tree.count(ROOT) == 1)
+            mailbox.run_until(lambda: tree.row(ROOT).state is RowState.READY)
+            assert not tree.row(ROOT).sentence
+            assert not tree.row(ROOT).retry
+        finally:
+            session.close()
+
+
+def test_a_server_without_lists_of_children_is_not_asked_again(tmp_path: Path, mailbox: Mailbox) -> None:
+    zarrscope.open(tmp_path / "x.zarr", "w-")
+    served = Refusing(tmp_path, 404)
+    with http_server.serving(served.server) as url:
+        session = Session(f"{url}/x.zarr", mailbox)
+        try:
+            mailbox.run_until(lambda: session.tree.row(ROOT).state is RowState.READY)
+            row = session.tree.row(ROOT)
+            assert (row.sentence, row.retry) == (strings.UNLISTABLE, False)
+        finally:
+            session.close()
+
+
+def test_an_image_whose_server_denies_lists_is_no_fault(tmp_path: Path, mailbox: Mailbox) -> None:
+    """Many servers of images deny them; the levels are named by the image."""
+    axes = [{"name": name, "type": "space"} for name in "yx"]
+    levels = [{"path": "0", "coordinateTransformations": [{"type": "scale", "scale": [1, 1]}]}]
+    with zarrscope.open(tmp_path / "x.zarr", "w-") as h:
+        h.root.attrs["ome"] = {"version": "0.5", "multiscales": [{"axes": axes, "datasets": levels}]}
+        h.create_array("/0", shape=(4, 4), dtype="u1")
+    served = Refusing(tmp_path, 403)
+    with http_server.serving(served.server) as url:
+        session = Session(f"{url}/x.zarr", mailbox)
+        try:
+            tree = session.tree
+            mailbox.run_until(lambda: tree.row(ROOT).state is RowState.READY)
+            assert tree.count(ROOT) == 1
+            assert (tree.row(ROOT).sentence, tree.row(ROOT).retry) == (strings.UNLISTABLE, False)
         finally:
             session.close()
 

@@ -119,7 +119,7 @@ COMMANDS = (
     Command("move-node", "Move…", "node", (), 3),
     Command("copy-node", "Copy…", "node", (), 3),
     Command("remove-node", "Delete…", "node", (), 3),
-    Command("undo-node", "Undo", "node", (), 3, "undo"),
+    Command("undo-node", "Undo the last change of nodes", "node", (), 3, "undo"),
     Command("restore-node", "Restore from the trash…", "node", (), 3),
     Command("empty-trash", "Empty the trash…", "node", (), 3),
     Command("convert-node", "Convert…", "node", (), 4),

@@ -325,9 +325,14 @@ class Keyboard:
     def show_commands(self) -> None:
         """Shows all commands, with and without keys."""
         useless = {*OFFERS} - {*self.session.state.offers}
+        undo = self.session.nodes.undo_label
+        useless |= set() if undo else {"undo-node"}
         listed = [c for c in COMMANDS if (c.id in OWN or c.id in ACTIONS) and c.id not in useless]
-        own = {"undo": words.UNDO_KEY}
-        items = [(c.id, c.label.rstrip("…"), own.get(c.id) or next(iter(terminal_keys(c)), "")) for c in listed]
+        keys, labels = {"undo": words.UNDO_KEY}, {"undo-node": undo}
+        items = [
+            (c.id, labels.get(c.id) or c.label.rstrip("…"), keys.get(c.id) or next(iter(terminal_keys(c)), ""))
+            for c in listed
+        ]
         if self.session.edit.state.status is EditStatus.CONFLICT:
             items.insert(0, ("merge", words.MERGE, "d"))
         self.app.show_sheet(Picker(words.COMMANDS, items), self._command)

@@ -139,6 +139,8 @@ class NodeContext:
         """Groups that demand no unknown extension, so that they do not prevent writing beneath them."""
         self.indexed: set[str] = set()
         """Groups whose children the index of a web server names."""
+        self.refused: dict[str, int] = {}
+        """Group → the HTTP status with which a web server refused to name its children; 0 if it did not answer."""
         self.passed_over: dict[str, Unreadable] = {}
         """Node path → the error of a document that could not be read, if the other documents suffice to show the
         node."""

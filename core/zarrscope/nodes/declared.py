@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from zarrscope.dialects import Child
 from zarrscope.dialects.defects import as_far_as_read
-from zarrscope.errors import Refused, ZarrscopeError
+from zarrscope.errors import Refused, Unsupported, ZarrscopeError
 from zarrscope.model.node_path import clean_path, declared_paths, join_path
 from zarrscope.model.storage import Entry
 from zarrscope.runtime.tuning import SERIES_AT_ONCE
@@ -31,7 +31,21 @@ def named_beneath(hierarchy: NodeContext, path: str) -> Iterator[Child]:
             if child.name not in names:
                 child.origin = "index"
                 yield child
-    elif not names:
+        return
+    refused = hierarchy.store._folders_refused(hierarchy.dialect.listing(path))
+    if refused is not None:
+        hierarchy.refused[path] = refused
+    else:
+        hierarchy.refused.pop(path, None)
+    if not names:
+        if refused is not None:
+            why = f"answered {refused} to" if refused else "did not answer"
+            raise Unsupported(
+                f"The server {why} the request for the children of {path}",
+                feature="listing",
+                store=hierarchy.url,
+                advice="Open a node by its path, or try again later.",
+            )
         hierarchy.store._need_listing()
 
 

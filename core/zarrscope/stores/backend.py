@@ -173,6 +173,11 @@ class Backend:
         some have index pages. None if there is no such source."""
         return None
 
+    def _folders_refused(self, prefix: str) -> int | None:
+        """The HTTP status with which the server refused the names at the last `_named_folders(prefix)`: the access was
+        denied, or the server failed; 0 if it did not answer. None if it refused nothing."""
+        return None
+
     def _scan_children(
         self, prefix: str, names: Sequence[str], read: bool, limit: int | None = None
     ) -> Iterator[ScannedChild]:

@@ -120,6 +120,11 @@ class _PageAnswer(NamedTuple):
     """The address after redirects."""
 
 
+def _bucket_page(answer: _PageAnswer | None) -> web_index.BucketPage | None:
+    """The page of a bucket's listing; None if the response is none."""
+    return None if answer is None or answer.status != 200 else web_index.bucket_page(answer.body)
+
+
 class HTTPStore(RemoteStore):
     """The values beneath an http:// or https:// URL. A query in the URL, such as a signed token, is sent with every
     request.
@@ -143,6 +148,8 @@ class HTTPStore(RemoteStore):
         self._host = f"{scheme}://{host}"
         self._base = urlunsplit((scheme, host, quote(path.rstrip("/"), safe="/%:@!$&'()*+,;=~"), "", ""))
         self._has_index: bool | None = None
+        self._refused: dict[str, int] = {}
+        """Prefix → the status with which its index page was refused; see `_folders_refused`."""
         """Whether the server has index pages or bucket listings that name folders; None: not requested yet."""
         self._versions: dict[str, tuple[str, str, int | None]] = {}
         """The versions of the values whose ends were read, by key (`read_end`)."""
@@ -297,31 +304,36 @@ class HTTPStore(RemoteStore):
         if self._has_index is False:
             return None
         folder = f"{self._base}/{quote(prefix, safe='/')}"
+        self._refused.pop(prefix, None)
         answer = self._wait(self._page(folder))
-        named = None
         if answer is None:
+            self._refused[prefix] = 0
             return None
-        if answer.status == 200:
-            named = web_index.folders_in(answer.body, answer.kind, answer.url)
+        named = web_index.folders_in(answer.body, answer.kind, answer.url) if answer.status == 200 else None
         if named is not None:
             self._has_index = True
             return iter(named)
         if web_index.looks_like_bucket(answer.headers, answer.body):
-            first = self._bucket_page(folder)
+            listing = self._wait(self._page(web_index.bucket_listing(folder)))
+            first = _bucket_page(listing)
             if first is not None:
                 self._has_index = True
                 return self._in_bucket(folder, first)
+            answer = listing if listing is not None else answer
+        if answer.status in (*_DENIED, *_AGAIN) or answer.status >= 500:
+            self._refused[prefix] = answer.status
+            return None
         self._has_index = bool(self._has_index)  # a page without links may be the index of an empty folder
         return None
 
-    def _bucket_page(self, folder: str, following: str = "") -> web_index.BucketPage | None:
-        answer = self._wait(self._page(web_index.bucket_listing(folder, following)))
-        return None if answer is None or answer.status != 200 else web_index.bucket_page(answer.body)
+    def _folders_refused(self, prefix: str) -> int | None:
+        return self._refused.get(prefix)
 
     def _in_bucket(self, folder: str, page: web_index.BucketPage | None) -> Iterator[str]:
         while page is not None:
             yield from page.folders
-            page = self._bucket_page(folder, page.following) if page.following else None
+            further = web_index.bucket_listing(folder, page.following)
+            page = _bucket_page(self._wait(self._page(further))) if page.following else None
 
     async def _page(self, url: str) -> _PageAnswer | None:
         """Requests `url`, which may be the index page of a folder or a bucket's listing; None if the request failed."""

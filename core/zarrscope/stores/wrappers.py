@@ -115,6 +115,9 @@ class Wrapper(Store):
         self.before("index", prefix)
         return self.store._named_folders(prefix)
 
+    def _folders_refused(self, prefix: str) -> int | None:
+        return self.store._folders_refused(prefix)
+
     def _set(self, key: str, value: bytes, expect: Version | None) -> Version:
         self.before("set", key)
         version = self.store._set(key, value, expect)
@@ -256,6 +259,9 @@ class PrefixStore(Wrapper):
 
     def _named_folders(self, prefix: str) -> Iterator[str] | None:
         return self.store._named_folders(self.prefix + prefix)
+
+    def _folders_refused(self, prefix: str) -> int | None:
+        return self.store._folders_refused(self.prefix + prefix)
 
     def _set(self, key: str, value: bytes, expect: Version | None) -> Version:
         with self._naming():

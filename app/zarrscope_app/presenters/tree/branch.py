@@ -43,8 +43,8 @@ class Branch:
     """Whether the children could not be listed because the service denied the credentials."""
     unfolds: int = 0
     """How many more groups beneath may be expanded automatically, if each is the only child of the one above."""
-    unlisted: bool = False
-    """Whether there may be more children than these, because the store cannot list."""
+    unlisted: str = ""
+    """The sentence that there may be more children than these, because the server did not list them; "" if it did."""
     dead: bool = False
     """Whether a refresh has replaced this branch; the ids of its children are then invalid."""
     ticket: Ticket | None = None

@@ -306,7 +306,7 @@ class TreePresenter:
         for branch in [*self._branches.values()]:
             branch.see_again()
             if branch.state == "ready":  # the present sentence may be about a typed name whose access was denied
-                branch.sentence = strings.UNLISTABLE if branch.unlisted else "" if branch.order else strings.EMPTY_GROUP
+                branch.sentence = branch.unlisted or ("" if branch.order else strings.EMPTY_GROUP)
             if branch.denied:
                 self.retry(branch.id)
             self._touch(branch.id)
@@ -356,7 +356,7 @@ class TreePresenter:
             elif outcome.value is not None:
                 if branch.child_named(parts[0]) is None:
                     self._add(branch, outcome.value)
-                branch.sentence = strings.UNLISTABLE if branch.unlisted else ""
+                branch.sentence = branch.unlisted
                 if parts[1:]:
                     child = branch.child_named(parts[0])
                     if child is not None:
@@ -377,13 +377,11 @@ class TreePresenter:
             return
         hierarchy, path = self._hierarchy, branch.path
         branch.state, branch.sentence, branch.retry = "loading", strings.LOADING, False
-        # If a store cannot list, only children named by image metadata are found; there may be more.
-        told = hierarchy.store.listable or hierarchy.consolidated
 
         def send(came: ArrivedNames | Inspected) -> None:
             self._owner.post(lambda: self._arrived(branch, came))
 
-        def work(cancelled: Callable[[], bool]) -> str | None:
+        def work(cancelled: Callable[[], bool]) -> bool | None:
             node = hierarchy[path]
             if node.kind != "group":
                 return None
@@ -394,10 +392,11 @@ class TreePresenter:
             except Unsupported as error:
                 if error.feature != "listing":
                     raise
-                return strings.UNLISTABLE
-            return "" if told or path in node_context(hierarchy).indexed else strings.UNLISTABLE
+                return False
+            # If a store cannot list, image metadata name children; there may be more.
+            return hierarchy.store.listable or hierarchy.consolidated or path in node_context(hierarchy).indexed
 
-        def done(outcome: JobResult[str | None]) -> None:
+        def done(outcome: JobResult[bool | None]) -> None:
             if outcome.error is not None:
                 problem = strings.problem(outcome.error, path)
                 self._settle(branch, "failed", problem.headline, problem.retry)
@@ -405,8 +404,9 @@ class TreePresenter:
             elif outcome.value is None:
                 self._settle(branch, "ready", "", retry=False)  # the root is an array, so there are no children to list
             else:
-                sentence = outcome.value or ("" if branch.order else strings.EMPTY_GROUP)
-                self._settle(branch, "ready", sentence, retry=False)
+                branch.unlisted = "" if outcome.value else tree_text.unlisted(hierarchy, path, bool(branch.order))
+                sentence = branch.unlisted or ("" if branch.order else strings.EMPTY_GROUP)
+                self._settle(branch, "ready", sentence, retry=branch.unlisted not in ("", strings.UNLISTABLE))
             self.attempted.emit(outcome.error, path, "")
 
         branch.ticket = self._owner.read(work, done)
@@ -441,7 +441,6 @@ class TreePresenter:
     def _settle(self, branch: Branch, state: str, sentence: str, retry: bool) -> None:
         branch.stop_listing()
         branch.state, branch.sentence, branch.retry = state, sentence, retry
-        branch.unlisted = sentence == strings.UNLISTABLE
         self._reach.arrived(branch, all_there=True)
         self._unfolding.listed(branch)
         self._touch(branch.id)

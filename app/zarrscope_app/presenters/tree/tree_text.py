@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from zarrscope.nodes.internals import node_context
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.commands import command
 from zarrscope_app.presenters.tree.arriving import SMALL
 from zarrscope_app.presenters.tree.rows import TreeRow
 
+if TYPE_CHECKING:
+    from zarrscope.nodes.hierarchy import Hierarchy
+
 FILTERING = "Filtering…"
+DENIED = (401, 403, 407)
+"""The HTTP statuses that deny access."""
 ORIGINS = {
     "": "Listed by the store.",
     "consolidated": "Named in the consolidated metadata.",
@@ -16,6 +24,19 @@ ORIGINS = {
     "typed": "Opened by its name.",
 }
 """`Child.origin` → a sentence that says how the node was found."""
+
+
+def unlisted(hierarchy: Hierarchy, path: str, has_names: bool) -> str:
+    """The sentence about children of a group that the server did not list. `has_names`: whether attributes name
+    children, so that a server that denies all lists is no problem."""
+    refused = node_context(hierarchy).refused.get(path)
+    if refused is None or (has_names and refused in DENIED):
+        return strings.UNLISTABLE
+    if refused in DENIED:
+        return f"The server denied the list of children ({refused}). Retry, or type a name to open."
+    if not refused:
+        return "The server sent no list of children. Retry, or type a name to open."
+    return f"The server failed to list the children ({refused}). Retry, or type a name to open."
 
 
 def size(known: int, loading: bool) -> str:
