@@ -159,3 +159,48 @@ def test_groff_has_no_warning_about_the_man_page() -> None:
         check=True,
     )
     assert done.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("typed", "opened"),
+    [
+        (["a.zarr"], ["a.zarr"]),
+        (["a.zarr", "b.zarr"], ["a.zarr", "b.zarr"]),
+        (["a.zarr", "0"], ["a.zarr::0"]),
+        (["a.zarr", "/labels/nuclei/"], ["a.zarr::labels/nuclei"]),
+        (["a.zarr", "/"], ["a.zarr"]),
+        (["a.zarr", "0", "b.zarr", "labels"], ["a.zarr::0", "b.zarr::labels"]),
+        (["a.zarr", "https://example.org/x"], ["a.zarr", "https://example.org/x"]),
+        (["https://example.org/x?token=1", "0"], ["https://example.org/x?token=1::0"]),
+        (["a.zarr", "missing.zarr"], ["a.zarr", "missing.zarr"]),
+        (["missing"], ["missing"]),
+        (["a.zarr", "folder"], ["a.zarr", "folder"]),
+    ],
+)
+@pytest.mark.parametrize("verb", ["tui", "open"])
+def test_a_node_may_follow_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verb: str, typed: list[str], opened: list[str]
+) -> None:
+    """As after `show`; but an existing path, or an address, is a further place."""
+    for name in ("a.zarr", "b.zarr", "folder"):
+        (tmp_path / name).mkdir()
+    monkeypatch.chdir(tmp_path)
+    seen: list[str] = []
+
+    def show(urls: tuple[str, ...], *_: object, **__: object) -> int:
+        seen.extend(urls)
+        return 0
+
+    monkeypatch.setattr(explore, "_terminal", show)
+    monkeypatch.setattr(explore, "_why_no_window", lambda: "no window")
+    monkeypatch.setattr(explore, "_need_terminal", lambda *_: None)
+    monkeypatch.setattr(explore, "opened", lambda url: None)
+    for stream in (sys.stdin, sys.stdout):
+        monkeypatch.setattr(stream, "isatty", lambda: True, raising=False)
+    assert run([verb, *typed]) == 0
+    assert seen == opened
+
+
+def test_a_place_has_one_node(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["tui", "a.zarr", "0", "1"]) == 2
+    assert "already has a node" in capsys.readouterr().err

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
@@ -25,7 +26,7 @@ THREADS = click.option(
 
 
 @click.command("open", short_help="Opens URLs in the window (the default verb).")
-@click.argument("urls", nargs=-1, metavar="URL...")
+@click.argument("urls", nargs=-1, metavar="URL... [NODE]")
 @click.option("--write", is_flag=True, help="Open for editing; otherwise nothing can be changed.")
 @STATE
 @MISSING_IS_FILL
@@ -39,10 +40,13 @@ def open_(
 ) -> int:
     """Opens URLs in the window, or in the terminal if there is no display. A copied view may stand in place of a URL.
 
+    A node may follow its URL: a text that is neither a URL nor an existing path.
+
     \b
     Examples:
       zarrscope cells.zarr
       zarrscope open --write cells.zarr
+      zarrscope open cells.zarr labels/nuclei
       zarrscope https://example.org/cells.zarr/0
       zarrscope open --state zarrscope:eNqrVi...
       zarrscope open --state zarrscope:eNqrVi... copy-of-cells.zarr
@@ -113,7 +117,7 @@ def has_display() -> bool:
 
 
 @click.command("tui")
-@click.argument("urls", nargs=-1, metavar="URL...")
+@click.argument("urls", nargs=-1, metavar="URL... [NODE]")
 @click.option("--write", is_flag=True, help="Open for editing; otherwise nothing can be changed.")
 @click.option("--read-only", is_flag=True, help="Forbid editing for as long as the application runs.")
 @IMAGE
@@ -134,12 +138,15 @@ def tui(
     """Explores URLs in the terminal, all in one tree. With --state no URL is needed, because a view contains its
     address.
 
+    A node may follow its URL: a text that is neither a URL nor an existing path.
+
     The terminal is asked which colours and pictures it can show, and whether it is light; --color, --image and --theme
     override its answer.
 
     \b
     Examples:
       zarrscope tui cells.zarr
+      zarrscope tui cells.zarr labels/nuclei
       zarrscope tui cells.zarr copy-of-cells.zarr
       zarrscope tui --state zarrscope:eNqrVi...
       ssh cluster -t zarrscope tui /data/cells.zarr
@@ -156,6 +163,7 @@ def tui(
 def _places(urls: tuple[str, ...], view: dict[str, Any] | None) -> tuple[tuple[str, ...], dict[str, Any] | None]:
     """The addresses to open, and the view to show, or None; a view is shown at one address only. A copied view may
     stand in place of a URL."""
+    urls = with_nodes(urls)
     if len(urls) == 1 and view is None and is_state(urls[0]):
         view, urls = decoded(urls[0]), ()
     if view is None:
@@ -163,6 +171,27 @@ def _places(urls: tuple[str, ...], view: dict[str, Any] | None) -> tuple[tuple[s
     if len(urls) > 1:
         raise click.UsageError("A view belongs to one address: give at most one URL with --state.")
     return (place_of_view(view, urls[0] if urls else None),), view
+
+
+ENDINGS = (".zarr", ".n5", ".zip", ".ozx", ".json")
+"""Endings of names that are taken for a place even if nothing is there, so that a wrong name is told as such."""
+
+
+def with_nodes(urls: Sequence[str]) -> tuple[str, ...]:
+    """The addresses, each with the node that follows it. As in the other verbs, a node is the text after an address
+    that is neither an address nor an existing path."""
+    found: list[str] = []
+    last = ""
+    for text in urls:
+        is_place = not found or any(sign in text for sign in (":", "|")) or text.rstrip("/").endswith(ENDINGS)
+        if is_place or (text.strip("/") and os.path.lexists(text)):
+            found.append(text)
+            last = text
+        elif found[-1] != last:
+            raise click.UsageError(f"{text!r} is no place, and {last!r} already has a node: name the place again.")
+        elif text.strip("/"):
+            found[-1] = f"{last}::{text.strip('/')}"
+    return tuple(found)
 
 
 def _terminal(
