@@ -291,7 +291,8 @@ def test_a_very_long_line_is_inserted_in_pieces_that_double(qtbot: Any, lines: i
     editor = LongText()
     editor.setLineWrapMode(LongText.LineWrapMode.NoWrap)  # as in the form
     qtbot.addWidget(editor)
-    text = "\n".join(["ab, " * (10 * PIECE // lines)] * lines)
+    joiner = "\u2060"  # a line with joiners of its own gets no soft breaks
+    text = "\n".join([f"{joiner}b, " * (10 * PIECE // lines)] * lines)
     pieces = [PIECE]
     editor.show_text(text)
     while editor.filling:
@@ -303,6 +304,48 @@ def test_a_very_long_line_is_inserted_in_pieces_that_double(qtbot: Any, lines: i
     assert sum(pieces) == len(text)
     assert pieces[:4] == ([PIECE, PIECE, 2 * PIECE, 4 * PIECE] if lines == 1 else [PIECE] * 4)
     assert lines > 1 or len(pieces) == 7
+
+
+def test_a_very_long_line_is_broken_for_display_and_given_back_unbroken(qtbot: Any) -> None:
+    """Qt lays out a line in one piece: a second for 4 MB."""
+    from zarrscope_app.qt.long_text import LINE, LongText
+
+    editor = LongText()
+    qtbot.addWidget(editor)
+    text = '{"a": 1,\n"points": [' + "12345, " * (LINE // 2) + "needle, " + "x" * (3 * LINE) + "]\n}"
+    editor.show_text(text)
+    qtbot.waitUntil(lambda: not editor.filling, timeout=MILLISECONDS)
+    shown = editor.toPlainText().split("\n")
+    assert max(map(len, shown)) <= LINE + 1
+    assert len(shown) > 6
+    assert editor.content() == text
+    document = editor.document()
+    assert document is not None
+    numbers = [
+        0 if editor.continues(block) else editor.number_at(block.position())
+        for block in map(document.findBlockByNumber, range(document.blockCount()))
+    ]
+    assert [number for number in numbers if number] == [1, 2, 3]
+    assert [document.findBlock(editor.start_of(line)).text()[:1] for line in (1, 2, 3)] == ["{", '"', "}"]
+    at = text.index("needle")
+    editor.select_span(at, at + 6)
+    cursor = editor.textCursor()
+    assert cursor.selectedText() == "needle"
+    cursor.insertText("thread")
+    assert editor.content() == text.replace("needle", "thread")
+    changed = text.replace("needle", "yarn").replace("12345", "0", 1)
+    editor.show_text(changed)
+    assert editor.content() == changed
+    editor.selectAll()
+    data = editor.createMimeDataFromSelection()
+    assert data is not None
+    assert data.text() == changed
+    second = document.findBlockByNumber(2)
+    assert editor.continues(second)
+    cursor = editor.textCursor()
+    cursor.setPosition(second.position())
+    cursor.deletePreviousChar()
+    assert editor.content() == changed, "the line break is for display only"
 
 
 def test_a_long_text_shows_its_beginning(qtbot: Any, place: str, shown: Callable[[str], Any]) -> None:

@@ -9,7 +9,7 @@ from zarrscope_app.qt.toolkit.core import QRect, QSize, Qt, QTimer, Signal
 from zarrscope_app.qt.toolkit.gui import QFocusEvent, QPainter, QPaintEvent, QResizeEvent, QTextCursor, QTextFormat
 from zarrscope_app.qt.toolkit.widgets import QTextEdit, QVBoxLayout, QWidget
 
-from .long_text import LongText
+from .long_text import LINE, LongText
 from .text import Label
 from .theme import current_palette, fixed_font, mix, quiet, warning
 from .undo_keys import UndoKeys
@@ -18,9 +18,9 @@ _PAUSE = 250
 """Milliseconds after the last key until the text is checked."""
 _COLUMNS = 60
 """In an editor of fewer characters a line, lines are wrapped, because most of them would be scrolled sideways."""
-_LONG_LINE, _LONGEST = 400, 1 << 14
+_LONG_LINE = 400
 """Lines are wrapped, too, if one has more characters than this, as in a document without line breaks, but not if it has
-more than the second number: Qt lays out a wrapped line anew at every key."""
+more than `LINE` and cannot get soft breaks: Qt lays out a wrapped line anew at every key."""
 
 
 class _Numbers(QWidget):
@@ -70,14 +70,17 @@ class _Text(LongText):
 
     def show_text(self, text: str) -> None:
         self._longest = max(map(len, text.split("\n")))
-        self._wrap()
         super().show_text(text)
+        self._wrap()
 
     def _wrap(self) -> None:
         """Wraps the lines if they would have to be scrolled sideways otherwise."""
         width = self.contentsRect().width() - self.margin()
         narrow = width < _COLUMNS * self.fontMetrics().horizontalAdvance("0")
-        modes, wrapped = LongText.LineWrapMode, narrow or _LONG_LINE < self._longest <= _LONGEST
+        modes, wrapped = (
+            LongText.LineWrapMode,
+            narrow or (self._longest > _LONG_LINE and (self.soft or self._longest <= LINE)),
+        )
         if (mode := modes.WidgetWidth if wrapped else modes.NoWrap) != self.lineWrapMode():
             self.setLineWrapMode(mode)
 
@@ -89,15 +92,19 @@ class _Text(LongText):
         painter = QPainter(where)
         painter.setFont(self.font())
         block = self.firstVisibleBlock()
+        number = self.number_at(block.position())
+        first = True
         while block.isValid():
             shape = self.blockBoundingGeometry(block).translated(self.contentOffset())
             if shape.top() > where.height():
                 break
-            number = block.blockNumber() + 1
+            continues = self.continues(block)
+            number += not first and not continues
+            first = False
             colour = warning(current_palette()) if number == self.wrong else quiet(current_palette(), 0.5)
             painter.setPen(colour)
             line = QRect(0, round(shape.top()), where.width() - 8, self.fontMetrics().height())
-            painter.drawText(line, Qt.AlignmentFlag.AlignRight, str(number))
+            painter.drawText(line, Qt.AlignmentFlag.AlignRight, "" if continues else str(number))
             block = block.next()
         painter.end()
 
@@ -112,7 +119,7 @@ class _Text(LongText):
             selection.format.setProperty(QTextFormat.Property.FullWidthSelection, True)
             document = self.document()
             assert document is not None
-            selection.cursor = QTextCursor(document.findBlockByNumber(line - 1))
+            selection.cursor = QTextCursor(document.findBlock(self.start_of(line)))
             marked.append(selection)
         self.setExtraSelections(marked)
         self._numbers.update()

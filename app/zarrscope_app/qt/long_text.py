@@ -2,13 +2,18 @@
 
 Qt needs half a second to lay out 5 MB at once, and a sixteenth of a second to return them. It also returns a no-break
 space as a space: `text_in` and `LongText.content` return the characters that were inserted.
+
+Qt lays out a line in one piece, which takes a second for a line of 4 MB. Longer lines are therefore broken for display:
+a soft break is a word joiner (U+2060, invisible) and a line break. `content`, copied text and line numbers are those of
+the text without soft breaks, so an edit saves all other bytes as they were. A text is shown unbroken if it has word
+joiners of its own, or characters of two UTF-16 units, because positions in it would have to be counted twice.
 """
 
 from __future__ import annotations
 
 from zarrscope.jsondoc.parts import common_beginning, common_end
-from zarrscope_app.qt.toolkit.core import QSignalBlocker, QTimer
-from zarrscope_app.qt.toolkit.gui import QTextCursor
+from zarrscope_app.qt.toolkit.core import QMimeData, QSignalBlocker, QTimer
+from zarrscope_app.qt.toolkit.gui import QTextBlock, QTextCursor
 from zarrscope_app.qt.toolkit.widgets import QPlainTextEdit, QWidget
 
 PIECE = 1 << 14
@@ -16,6 +21,10 @@ PIECE = 1 << 14
 _MOST_CHANGED = 1 << 15
 """The most characters that a change may replace in place; after a larger one the whole text is inserted again."""
 _BREAK = "\u2029"
+LINE = 1 << 12
+"""The most characters of a line; a longer one gets soft breaks."""
+_JOINER = "\u2060"
+_SOFT = f"{_JOINER}\n"
 
 
 def text_in(editor: QPlainTextEdit) -> str:
@@ -25,13 +34,32 @@ def text_in(editor: QPlainTextEdit) -> str:
     return document.toRawText().replace(_BREAK, "\n")
 
 
+def _softly_broken(text: str) -> str:
+    """The text with soft breaks in lines of more than LINE characters, after commas where there are some."""
+    lines = []
+    for line in text.split("\n"):
+        at = 0
+        parts = []
+        while len(line) - at > LINE:
+            comma = line.rfind(",", at + LINE // 2, at + LINE)
+            end = comma + 1 if comma >= 0 else at + LINE
+            parts.append(line[at:end])
+            at = end
+        lines.append(_SOFT.join([*parts, line[at:]]))
+    return "\n".join(lines)
+
+
 class LongText(QPlainTextEdit):
     """`show_text` replaces the text, and leaves the parts untouched that the old and the new text have in common."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._content: str | None = ""
-        """The text, even while it is being inserted; None if only Qt knows it."""
+        """The text with soft breaks, even while it is being inserted; None if only Qt knows it."""
+        self._unbroken: str | None = ""
+        """The text without soft breaks; None if it has to be made from `_content`."""
+        self.soft = False
+        """Whether there are soft breaks."""
         self._filled: int | None = None
         """The characters of a long text that were inserted so far; None if no text is being inserted."""
         self._lines = 0
@@ -52,31 +80,81 @@ class LongText(QPlainTextEdit):
         return self._filled is not None
 
     def line_count(self) -> int:
-        """The number of lines of the whole text, even while the text is being inserted. A margin for line numbers that
-        is widened later would make Qt lay out the whole text again."""
+        """The number of displayed lines of the whole text, even while the text is being inserted. A margin for line
+        numbers that is widened later would make Qt lay out the whole text again."""
         return self._lines if self.filling else self.blockCount()
 
     def content(self) -> str:
-        """The text of the editor."""
+        """The text of the editor, without soft breaks."""
+        if self._unbroken is None:
+            text = self._displayed()
+            # A joiner of which a person deleted the line break is none of the text either.
+            self._unbroken = text.replace(_SOFT, "").replace(_JOINER, "") if self.soft else text
+        return self._unbroken
+
+    def _displayed(self) -> str:
         if self._content is None:
             self._content = text_in(self)
         return self._content
+
+    def _position(self, at: int) -> int:
+        """The position in the displayed text of a position in `content`."""
+        if not self.soft:
+            return at
+        passed = 0
+        for part in self._displayed().split(_SOFT):
+            if at <= passed + len(part):
+                break
+            passed += len(part)
+            at += len(_SOFT)
+            passed += len(_SOFT)
+        return at
+
+    def number_at(self, position: int) -> int:
+        """The number, from 1, of the line of the text at a position of the displayed text."""
+        text = self._displayed()
+        return text.count("\n", 0, position) - (text.count(_SOFT, 0, position) if self.soft else 0) + 1
+
+    def continues(self, block: QTextBlock) -> bool:
+        """Whether a soft break precedes a displayed line."""
+        return self.soft and block.previous().text().endswith(_JOINER)
+
+    def start_of(self, line: int) -> int:
+        """The position in the displayed text where a line of the text begins, counted from 1."""
+        parts = self.content().split("\n", line - 1)
+        return self._position(sum(map(len, parts[: line - 1])) + line - 1)
+
+    def createMimeDataFromSelection(self) -> QMimeData | None:
+        data = super().createMimeDataFromSelection()
+        if self.soft and data is not None and data.hasText():
+            text = self.textCursor().selectedText().replace(_BREAK, "\n")
+            data = QMimeData()
+            data.setText(text.replace(_SOFT, "").replace(_JOINER, ""))
+        return data
 
     def show_text(self, text: str) -> None:
         """Replaces the text, in pieces if it is long; does nothing if it is the same. Emits no signal."""
         if text == self.content():
             return
         blocker = QSignalBlocker(self)
-        old = self._content or ""
+        old, was_soft = self.content(), self.soft
         most = min(len(old), len(text))
         start = 0 if self.filling else common_beginning(old, text, 0, 0, most)
         end = 0 if self.filling else common_end(old, text, len(old), len(text), most - start)
         middle = text[start : len(text) - end]
         changed = max(len(middle), len(old) - start - end)
-        if self.filling or changed > _MOST_CHANGED or not _plain(old):
-            self._fill(text)
+        breaks = _JOINER not in text and _plain(text)
+        put = _softly_broken if breaks else str
+        if self.filling or changed > _MOST_CHANGED or not _plain(old) or (was_soft and not breaks):
+            made = put(text)
+            self.soft = _SOFT in made and breaks
+            self._fill(made)
         else:
-            self._replace(start, len(old) - end, middle)
+            made = put(middle)
+            first, last = self._position(start), self._position(len(old) - end)
+            self.soft = was_soft or (_SOFT in made and breaks)
+            self._replace(first, last, made)
+        self._unbroken = text
         self._settle()
         blocker.unblock()
         if self.filling:
@@ -90,11 +168,14 @@ class LongText(QPlainTextEdit):
     def select_span(self, start: int, stop: int) -> None:
         """Selects a part of the text, and scrolls to it; later, if this part is still being inserted."""
         content = self.content()
-        if self.filling and stop > (self._filled or 0):
+        if self.filling and self._position(stop) > (self._filled or 0):
             self._wanted = start, stop
             return
         self._wanted = None
-        units = [at if _plain(content) else len(content[:at].encode("utf-16-le")) // 2 for at in (start, stop)]
+        units = [
+            self._position(at) if _plain(content) else len(content[:at].encode("utf-16-le")) // 2
+            for at in (start, stop)
+        ]
         cursor = self.textCursor()
         cursor.setPosition(units[0])
         cursor.setPosition(units[1], QTextCursor.MoveMode.KeepAnchor)
@@ -147,7 +228,7 @@ class LongText(QPlainTextEdit):
         from Qt again, if the text has characters of two units."""
         if self.filling:
             return
-        text, self._content = self._content, None
+        text, self._content, self._unbroken = self._content, None, None
         document = self.document()
         if text is None or document is None or not _plain(text):
             return
@@ -162,4 +243,5 @@ class LongText(QPlainTextEdit):
 
 def _plain(text: str) -> bool:
     """Whether each character is one UTF-16 unit, as Qt counts positions."""
-    return text.isascii() or max(text, default="") <= "\uffff"
+    # Encoding is many times as fast as looking for the largest character.
+    return text.isascii() or len(text.encode("utf-16-le", "surrogatepass")) == 2 * len(text)

@@ -129,7 +129,7 @@ def _problem(errors: Sequence[BaseException]) -> strings.Problem:
     first, *others = [strings.problem(error) for error in errors]
     more = f"{strings.counted(len(others), 'other place')} could not be opened either." if others else ""
     details = "\n".join(each.details for each in (first, *others))
-    return replace(first, headline=strings.joined(first.headline, more), details=details, retry=False)
+    return replace(first, headline=f"{first.headline} {more}".strip(), details=details, retry=False)
 
 
 def _is_none(session: Session) -> bool:
