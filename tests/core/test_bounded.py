@@ -331,6 +331,7 @@ def test_the_advice_for_a_large_chunk_can_be_followed(tmp_path: Path) -> None:
 
     told = act(8)
     assert "ZARRSCOPE_CHUNK_LIMIT=9" in told, told
+    assert "key 'a/zarr.json'" in told, told
     assert act(9) == "63\n"
 
 

@@ -158,7 +158,7 @@ class StoredArray:
                 found = CodecPipeline(self.metadata.codecs, ArraySpec(shape, self.metadata.dtype, self.metadata.fill))
             except ZarrscopeError as error:
                 error.pointer = pointer_in_document(self.metadata.codecs, error.pointer)
-                self._problem = self.located(error, self.opened.keys[0] if self.opened and self.opened.keys else None)
+                self._problem = self.located(error)
                 raise
             self._pipelines[shape] = found
         return found
@@ -169,9 +169,11 @@ class StoredArray:
         return locator.pipeline if locator.tiers and locator.pipeline is not None else self.grid_chunk_pipeline(shape)
 
     def located(self, error: ZarrscopeError, key: str | None = None) -> ZarrscopeError:
-        """Returns the error with the address of the store, and with `key` or, if that is None, the path of the
-        array."""
-        return error.located(store=self.store.url, key=key if key is not None else self.path.lstrip("/") or "/")
+        """Returns the error with the address of the store, and with `key` or, if that is None, the key of the array's
+        document; its path if the document is not known."""
+        if key is None:
+            key = self.opened.keys[0] if self.opened and self.opened.keys else self.path.lstrip("/") or "/"
+        return error.located(store=self.store.url, key=key)
 
     # ------------------------------------------------------------------ reading
     def read(self, selection: Selection) -> NDArray[Any]:
