@@ -147,6 +147,27 @@ def test_complex_values_stand_in_two_lines_and_headings_stay(widget_page: Shown,
     page.page.screenshot(path=str(tmp_path / "wide.png"))
 
 
+def test_texts_are_not_broken_into_narrow_columns_and_have_no_number_format(widget_page: Shown, tmp_path: Path) -> None:
+    with zarrscope.open(str(tmp_path / "a.zarr"), "w-") as h:
+        texts = np.array([[f"cell {i} of sample {j}" for j in range(8)] for i in range(30)], "U80")
+        texts[3, 3] = 6 * "a long text "
+        h.create_array("/texts", shape=(30, 8), dtype="U80", chunks=(30, 8))[...] = texts
+    page = widget_page(tmp_path / "a.zarr/texts", 500, 320)
+    page.click("[data-tab=values]")
+    page.until("document.querySelectorAll('.zs-grid td').length === 240")
+    page.until("/sample/.test(document.querySelector('.zs-grid td').textContent)")
+    lines, wide = page.page.evaluate(
+        "(() => { const all = [...document.querySelectorAll('.zs-grid td')], one = all[0].clientHeight;"
+        " return [all.map((c) => Math.round(c.clientHeight / one)), Math.max(...all.map((c) => c.clientWidth))]; })()"
+    )
+    assert lines[:24] == [1] * 24, "short texts stand in one line"
+    assert lines[24:32] == [lines[27]] * 8
+    assert lines[27] > 1, "a long one is broken"
+    assert wide < 250
+    assert page.page.locator(".zs-bar select").count() == 2, "only the axes are chosen"
+    page.page.screenshot(path=str(tmp_path / "texts.png"))
+
+
 def test_a_line_fills_its_pane_and_has_numbers_at_its_edges(widget_page: Shown, tmp_path: Path) -> None:
     with zarrscope.open(str(tmp_path / "a.zarr"), "w-") as h:
         h.create_array("/line", shape=(3000,), dtype="f4", chunks=(1000,))[...] = np.linspace(-2, 5, 3000)

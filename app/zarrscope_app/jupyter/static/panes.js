@@ -16,7 +16,7 @@ function makePanes(ui) {
       t.fixed.map(([name, index, length]) => captioned(name, number(index, length - 1, w.index + " " + name, (i) => send("values.set_index", name, i)))),
       t.rows > t.cells.length ? captioned(w["row-from"], number(t.row, t.rows - 1, w["row-from"], (r) => send("cells", r, t.column))) : "",
       t.columns > t.heads.length ? captioned(w["column-from"], number(t.column, t.columns - 1, w["column-from"], (c) => send("cells", t.row, c))) : "",
-      !t.cells.length && t.sentence ? "" : captioned(w["table-format"], choice(t.formats.map((f) => [f, f]), t.format, w["table-format"], (f) => send("values.set_format", f)))),
+      !t.numbers || (!t.cells.length && t.sentence) ? "" : captioned(w["table-format"], choice(t.formats.map((f) => [f, f]), t.format, w["table-format"], (f) => send("values.set_format", f)))),
     t.sentence ? el("p", { class: "zs-note" }, t.sentence) : "",
     t.cells.length ? grid : "");
     const kind = !t.numbers ? "text" : t.column_labels.length ? "" : "number";
