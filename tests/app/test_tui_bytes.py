@@ -59,6 +59,17 @@ def test_what_is_written_makes_the_same_screen(seed: int) -> None:
         assert meant.changes() == ""
 
 
+def test_the_old_layout_is_not_written_beyond_a_smaller_terminal() -> None:
+    """The terminal would move it into the last line and column."""
+    changes = ScreenChanges()
+    changes.forget((2, 4))
+    changes.feed("\x1b[1;1Hlong line\x1b[2;1Hfoot\x1b[9;1Hremains")
+    assert changes.changes() == "\x1b[1;1Hlong\x1b[2;1Hfoot\x1b[9;8H"
+    changes.forget((9, 9))
+    changes.feed("\x1b[9;1Hfoot")
+    assert "foot" in changes.changes()
+
+
 @pytest.mark.parametrize("encoding", ["ISO-8859-1", "ascii", "no-such-encoding"])
 def test_without_unicode_signs_are_ascii_and_no_column_shifts(encoding: str) -> None:
     """The locale may be Latin-1 while the terminal expects UTF-8; a byte of Latin-1 would then be invalid."""

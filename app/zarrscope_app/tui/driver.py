@@ -71,7 +71,8 @@ def sparing(base: type[Driver], terminal: Terminal, answered: Callable[[str], No
                 return
             if size != self._shown_size:
                 self._shown_size = size
-                self._changes.forget()
+                # A terminal without a size reports 0.
+                self._changes.forget((size.lines or sys.maxsize, size.columns or sys.maxsize) if size else None)
 
         def stop_application_mode(self) -> None:
             """Ends the driver. It writes nothing to the terminal afterwards, because another program then uses the

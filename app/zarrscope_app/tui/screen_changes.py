@@ -8,6 +8,7 @@ terminal's content to these cells. The sequences are those of ECMA-48: CUP moves
 from __future__ import annotations
 
 import re
+import sys
 from functools import lru_cache
 
 from rich.cells import get_character_cell_size
@@ -124,6 +125,8 @@ class ScreenChanges:
         self._steps: dict[tuple[int, int], str] = {}
         """(style, style) → the sequence that changes the first into the second."""
         self._home = (0, 0)
+        self._lines = self._columns = sys.maxsize
+        """The size of the terminal, which would move cells beyond it into its last line and column."""
         self.synchronized = False
         """Whether the terminal displays a frame only when it is complete (mode 2026)."""
 
@@ -151,8 +154,11 @@ class ScreenChanges:
                     self.paint_anew()
         return "".join(passed)
 
-    def forget(self) -> None:
-        """Called when the terminal's content is unknown: the next output is written completely."""
+    def forget(self, size: tuple[int, int] | None = None) -> None:
+        """Called when the terminal's content is unknown: the next output is written completely. `size`: the new lines
+        and columns, if they have changed; output of the old layout, which may still come, is not written beyond."""
+        if size is not None:
+            self._lines, self._columns = size
         self._rows = []
         self._touched = set()
 
@@ -230,6 +236,8 @@ class ScreenChanges:
         style = 0
         for y in sorted(self._touched):
             row = self._rows[y]
+            if y >= self._lines:
+                break
             if row.text == row.shown and row.styles == row.were:
                 continue
             style = self._write_row(y, row, style, out)
@@ -261,6 +269,8 @@ class ScreenChanges:
             pairs = zip(text, row.shown, styles, row.were, strict=True)
             changed = [x for x, (a, b, c, d) in enumerate(pairs) if c != d or a != b]
         for x in changed:
+            if x >= self._columns:
+                break
             if not text[x]:  # the right half of a wide character
                 continue
             if at != x:
