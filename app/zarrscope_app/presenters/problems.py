@@ -367,7 +367,10 @@ def beneath(found: Problem) -> tuple[str, ...]:
 
 def problem_of(finding: Finding, store: str) -> Problem:
     """A finding of a check as a problem, in the words in which the error itself is shown. `store`: its address."""
-    headline = sentence_of(finding.message, finding.key)
+    message = finding.message
+    if finding.code == "ome-zarr":  # begins with a small letter if it is about a member that has a name in words
+        message = message[:1].upper() + message[1:]
+    headline = sentence_of(message, finding.key)
     if finding.advice:
         headline += f" {clean(scrub(finding.advice))}"
     place = clean(ZarrscopeError("", store=store, key=finding.key, pointer=finding.pointer).place)

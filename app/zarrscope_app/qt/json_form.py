@@ -77,10 +77,8 @@ class _Text(LongText):
         """Wraps the lines if they would have to be scrolled sideways otherwise."""
         width = self.contentsRect().width() - self.margin()
         narrow = width < _COLUMNS * self.fontMetrics().horizontalAdvance("0")
-        modes, wrapped = (
-            LongText.LineWrapMode,
-            narrow or (self._longest > _LONG_LINE and (self.soft or self._longest <= LINE)),
-        )
+        long = self._longest > _LONG_LINE and (self.soft or self._longest <= LINE)
+        modes, wrapped = LongText.LineWrapMode, narrow or long
         if (mode := modes.WidgetWidth if wrapped else modes.NoWrap) != self.lineWrapMode():
             self.setLineWrapMode(mode)
 
