@@ -291,7 +291,7 @@ def test_a_very_long_line_is_inserted_in_pieces_that_double(qtbot: Any, lines: i
     editor = LongText()
     editor.setLineWrapMode(LongText.LineWrapMode.NoWrap)  # as in the form
     qtbot.addWidget(editor)
-    joiner = "\u2060"  # a line with joiners of its own gets no soft breaks
+    joiner = "\u206f"  # a line that has the mark of soft breaks gets none
     text = "\n".join([f"{joiner}b, " * (10 * PIECE // lines)] * lines)
     pieces = [PIECE]
     editor.show_text(text)

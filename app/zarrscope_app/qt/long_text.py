@@ -4,9 +4,10 @@ Qt needs half a second to lay out 5 MB at once, and a sixteenth of a second to r
 space as a space: `text_in` and `LongText.content` return the characters that were inserted.
 
 Qt lays out a line in one piece, which takes a second for a line of 4 MB. Longer lines are therefore broken for display:
-a soft break is a word joiner (U+2060, invisible) and a line break. `content`, copied text and line numbers are those of
-the text without soft breaks, so an edit saves all other bytes as they were. A text is shown unbroken if it has word
-joiners of its own, or characters of two UTF-16 units, because positions in it would have to be counted twice.
+a soft break is the invisible character U+206F, which Unicode advises against and nobody types, and a line break.
+`content`, copied text and line numbers are those of the text without soft breaks, so an edit saves all other bytes as
+they were. A text is shown unbroken if it has that character itself, or characters of two UTF-16 units, because
+positions in it would have to be counted twice.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ _MOST_CHANGED = 1 << 15
 _BREAK = "\u2029"
 LINE = 1 << 12
 """The most characters of a line; a longer one gets soft breaks."""
-_JOINER = "\u2060"
-_SOFT = f"{_JOINER}\n"
+_MARK = "\u206f"
+_SOFT = f"{_MARK}\n"
 
 
 def text_in(editor: QPlainTextEdit) -> str:
@@ -88,8 +89,8 @@ class LongText(QPlainTextEdit):
         """The text of the editor, without soft breaks."""
         if self._unbroken is None:
             text = self._displayed()
-            # A joiner of which a person deleted the line break is none of the text either.
-            self._unbroken = text.replace(_SOFT, "").replace(_JOINER, "") if self.soft else text
+            # A mark of which a person deleted the line break is none of the text either.
+            self._unbroken = text.replace(_SOFT, "").replace(_MARK, "") if self.soft else text
         return self._unbroken
 
     def _displayed(self) -> str:
@@ -117,7 +118,7 @@ class LongText(QPlainTextEdit):
 
     def continues(self, block: QTextBlock) -> bool:
         """Whether a soft break precedes a displayed line."""
-        return self.soft and block.previous().text().endswith(_JOINER)
+        return self.soft and block.previous().text().endswith(_MARK)
 
     def start_of(self, line: int) -> int:
         """The position in the displayed text where a line of the text begins, counted from 1."""
@@ -129,7 +130,7 @@ class LongText(QPlainTextEdit):
         if self.soft and data is not None and data.hasText():
             text = self.textCursor().selectedText().replace(_BREAK, "\n")
             data = QMimeData()
-            data.setText(text.replace(_SOFT, "").replace(_JOINER, ""))
+            data.setText(text.replace(_SOFT, "").replace(_MARK, ""))
         return data
 
     def show_text(self, text: str) -> None:
@@ -143,7 +144,7 @@ class LongText(QPlainTextEdit):
         end = 0 if self.filling else common_end(old, text, len(old), len(text), most - start)
         middle = text[start : len(text) - end]
         changed = max(len(middle), len(old) - start - end)
-        breaks = _JOINER not in text and _plain(text)
+        breaks = _MARK not in text and _plain(text)
         put = _softly_broken if breaks else str
         if self.filling or changed > _MOST_CHANGED or not _plain(old) or (was_soft and not breaks):
             made = put(text)
