@@ -36,7 +36,7 @@ def place(tmp_path: Path) -> str:
         (["attrs", "remove", "{place}", "/", "unit"], "Did you mean 'unset'?"),
         (["attrs", "get", "{place}", "unit"], "Name its node first"),
         (["rm", "{place}", "a"], "Did you mean 'remove'?"),
-        (["tree", "{place}", "--dept", "1"], "Did you mean '--depth'?"),
+        (["tree", "{place}", "--dept", "1"], "Did you mean --depth?"),
         (["version"], "Did you mean '--version'?"),
         (["attrs", "set", "{place}", "unit", "5"], "The NODE of the root is /."),
         (["convert", "{place}", "a", "{place}.new", "--to", "v2"], "A node is named in the address: SOURCE/NODE."),
@@ -46,7 +46,8 @@ def test_a_wrong_command_is_answered_with_a_hint(
     place: str, arguments: list[str], hint: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run([each.replace("{place}", place) for each in arguments]) == 2
-    assert hint in " ".join(capsys.readouterr().err.split())
+    told = " ".join(capsys.readouterr().err.split())
+    assert hint in told or hint in told.replace("'", "")  # an older click quotes no option
 
 
 def test_options_that_are_hardly_alike_are_not_proposed(place: str, capsys: pytest.CaptureFixture[str]) -> None:
