@@ -30,7 +30,7 @@ from zarrscope_app.napari.planes import unwrapped, watch
 from zarrscope_app.napari.shortcuts import Shortcuts
 from zarrscope_app.napari.viewer_state import asked_view, canvas_of, go_to, palette_of
 from zarrscope_app.napari.when_open import WhenOpen
-from zarrscope_app.presenters import Session, SessionStatus, Settings, strings
+from zarrscope_app.presenters import Session, Settings, strings
 from zarrscope_app.presenters.commands import LABELS, OFFERS, command
 from zarrscope_app.presenters.image.choice import SeveralImages
 from zarrscope_app.presenters.layers import unwritten_labels
@@ -103,8 +103,10 @@ class Explorer(QWidget):
             button.hide()
         self.retry = QPushButton(strings.RETRY)
         self.retry.clicked.connect(self._retry)
+        self.retry.hide()
         self.bring_back = QPushButton(unwritten_labels.BRING_BACK)
         self.bring_back.clicked.connect(self.planes.labels.bring_back)
+        self.bring_back.hide()
         self.tree = TreePane()
         self.tree.chosen.connect(self._select)
         self.tree.entered.connect(self._entered)
@@ -288,8 +290,6 @@ class Explorer(QWidget):
         self.tabs.show_views()
         self.together.show()
         state = self.session.state
-        if state.status is SessionStatus.READY:
-            self.tree.show_path(state.path)
         problems = self.session.problems.items
         facts = strings.joined(state.facts, problems[-1].headline if problems else "")
         self.facts.setText(state.sentence or told or facts)
