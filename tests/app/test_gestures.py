@@ -45,8 +45,14 @@ class Task:
         self.wait(lambda: self.session.node is not None and not self.session.state.selecting, "the node")
         self.wait(lambda: not self.session.slice.frame.loading, "the picture")
         if self.session.state.tab == "image":
-            self.wait(self.window.image.canvas.hasFocus, "the focus on the picture")
+            self.wait(self._has_focus, "the focus on the picture")
         self.hand.begin()
+
+    def _has_focus(self) -> bool:
+        """Whether the picture has the focus. A window that an earlier test left may have come to the front."""
+        if not self.window.isActiveWindow():
+            self.window.activateWindow()
+        return self.window.image.canvas.hasFocus()
 
     def shows(self, path: str) -> bool:
         """Whether the tree has a row for a node, on the screen as well."""

@@ -37,17 +37,16 @@ def text_in(editor: QPlainTextEdit) -> str:
 
 def _softly_broken(text: str) -> str:
     """The text with soft breaks in lines of more than LINE characters, after commas where there are some."""
-    lines = []
-    for line in text.split("\n"):
-        at = 0
-        parts = []
-        while len(line) - at > LINE:
-            comma = line.rfind(",", at + LINE // 2, at + LINE)
-            end = comma + 1 if comma >= 0 else at + LINE
-            parts.append(line[at:end])
+    parts, begin, at = [], 0, 0
+    while len(text) - at > LINE:
+        if end := text.rfind("\n", at, at + LINE + 1) + 1:  # short lines are passed over together
             at = end
-        lines.append(_SOFT.join([*parts, line[at:]]))
-    return "\n".join(lines)
+            continue
+        comma = text.rfind(",", at + LINE // 2, at + LINE)
+        at = comma + 1 if comma >= 0 else at + LINE
+        parts.append(text[begin:at])
+        begin = at
+    return _SOFT.join([*parts, text[begin:]])
 
 
 class LongText(QPlainTextEdit):

@@ -111,7 +111,8 @@ class ViewTabs(QTabWidget):
         keeper, page = self._focus_kept_by, self.currentWidget()
         if keeper is not None and page is self.pages["image"] and self.isTabEnabled(self.currentIndex()):
             self.leave_focus()
-            if keeper.hasFocus():
+            above = keeper.window()
+            if above is not None and above.focusWidget() is keeper:  # also in a window behind others
                 page.take_focus()
 
     def show_views(self) -> None:

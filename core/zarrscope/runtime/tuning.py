@@ -124,7 +124,7 @@ SSH_LARGE_READ_BYTES = 1 << 20
 """Further channels are opened only after one read that fetched at least this number of bytes. Not measured."""
 SSH_AHEAD_BYTES = 2 << 20
 """The most bytes of a shard's chunks that are sent with its index: OpenSSH sends as many before it waits for a
-confirmation."""
+confirmation. Not measured."""
 SSH_AT_ONCE = 16
 """The most requests that the far side of ssh handles in parallel. Not measured: a file server answers some tens."""
 SSH_PAGE = 500

@@ -35,19 +35,17 @@ class ExportTarget:
 
     def __enter__(self) -> ExportTarget:
         try:
-            self._begin()
+            if self._folder:  # a new path in the folder, because a hierarchy can only be created at an unused path
+                self._holder = Path(tempfile.mkdtemp(dir=self.path.parent, prefix=f".{self.path.name}-"))
+                self.part = self._holder / self.path.name
+            else:
+                start, end = f".{self.path.name}-", self.path.suffix
+                handle, name = tempfile.mkstemp(dir=self.path.parent, prefix=start, suffix=end)
+                os.close(handle)
+                self.part = Path(name)
         except OSError as error:
             raise unwritten(error, str(self.path)) from error
         return self
-
-    def _begin(self) -> None:
-        if self._folder:  # a new path in the folder, because a hierarchy can only be created at an unused path
-            self._holder = Path(tempfile.mkdtemp(dir=self.path.parent, prefix=f".{self.path.name}-"))
-            self.part = self._holder / self.path.name
-        else:
-            handle, name = tempfile.mkstemp(dir=self.path.parent, prefix=f".{self.path.name}-", suffix=self.path.suffix)
-            os.close(handle)
-            self.part = Path(name)
 
     def done(self) -> None:
         """Renames the result to its final name. Raises Conflict if that name was taken meanwhile."""
