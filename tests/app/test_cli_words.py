@@ -91,7 +91,7 @@ def test_without_a_display_every_way_to_see_a_hierarchy_is_named(
     for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(installation, "_is_there", lambda name: False)
-    for stream in (explore.sys.stdin, explore.sys.stdout):  # type: ignore[attr-defined]  # somebody sits there
+    for stream in (sys.stdin, sys.stdout):
         monkeypatch.setattr(stream, "isatty", lambda: True, raising=False)
     assert run([str(place)]) == 1
     said = capsys.readouterr().err

@@ -5,6 +5,7 @@ none.
 from __future__ import annotations
 
 import csv
+import errno
 import json
 import os
 import threading
@@ -185,6 +186,25 @@ def test_npy_in_blocks_of_a_region_of_a_level(tmp_path: Path, monkeypatch: pytes
     assert told[-1] == (expected.nbytes, expected.nbytes)
     assert source.scale == (1.0, 1.5, 0.5, 0.5)
     assert source.translation == (0.0, 0.0, 2.0, 1.25)
+
+
+@pytest.mark.parametrize("number", [errno.EOPNOTSUPP, errno.EINVAL, None])
+def test_npy_where_the_file_system_cannot_reserve(
+    number: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """None: the system has no such function, as macOS and Windows."""
+
+    def cannot(*_: object) -> None:
+        assert number is not None
+        raise OSError(number, os.strerror(number))
+
+    if number is None:
+        monkeypatch.delattr("os.posix_fallocate", raising=False)
+    else:
+        monkeypatch.setattr("os.posix_fallocate", cannot, raising=False)
+    array = zarrscope.open(tmp_path / "x.zarr", "w-").create_array("/a", shape=(700, 1000), dtype="u2")
+    array[...] = np.arange(700_000, dtype="u2").reshape(700, 1000)
+    assert np.array_equal(np.load(made(export.ExportSource.of(array), tmp_path / "a.npy")), array[...])
 
 
 def test_npy_without_elements_and_of_one_value(tmp_path: Path) -> None:

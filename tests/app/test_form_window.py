@@ -348,6 +348,49 @@ def test_a_very_long_line_is_broken_for_display_and_given_back_unbroken(qtbot: A
     assert editor.content() == changed, "the line break is for display only"
 
 
+def test_typing_at_a_soft_break_changes_only_what_is_typed(qtbot: Any) -> None:
+    from qtpy.QtCore import Qt
+
+    from zarrscope_app.qt.long_text import LINE, LongText
+
+    editor = LongText()
+    qtbot.addWidget(editor)
+    editor.setLineWrapMode(LongText.LineWrapMode.NoWrap)  # so that End goes to the break
+    text = "[" + "123, " * LINE + "4]"
+    editor.show_text(text)
+    qtbot.waitUntil(lambda: not editor.filling, timeout=MILLISECONDS)
+    editor.show()
+    keys: Any = Qt.Key
+    break_ = len(editor.toPlainText().split("\n")[0]) - 1  # the position of the first soft break in the text
+
+    def press(*pressed: Any, at: int = 3) -> str:
+        """The text after these keys, pressed from a position in it; all are undone then."""
+        cursor = editor.textCursor()
+        cursor.setPosition(at)
+        editor.setTextCursor(cursor)
+        for key in pressed:
+            key, modifiers = key if isinstance(key, tuple) else (key, Qt.KeyboardModifier.NoModifier)
+            qtbot.keyClick(editor, key, modifiers)
+        found = editor.content()
+        while editor.document().isUndoAvailable():
+            editor.undo()
+        assert editor.content() == text, "undone"
+        return found
+
+    end, shift = keys.Key_End, Qt.KeyboardModifier.ShiftModifier
+    assert press(end, keys.Key_7) == f"{text[:break_]}7{text[break_:]}"
+    assert press(end, keys.Key_Return) == f"{text[:break_]}\n{text[break_:]}"
+    assert press(end, keys.Key_Backspace) == text[: break_ - 1] + text[break_:]
+    assert press(end, keys.Key_Delete) == text[:break_] + text[break_ + 1 :]
+    assert press(end, keys.Key_Right, keys.Key_7) == f"{text[:break_]}7{text[break_:]}"
+    assert press(end, keys.Key_Right, keys.Key_Backspace) == text[: break_ - 1] + text[break_:]
+    assert press(end, keys.Key_Right, keys.Key_Left, keys.Key_7) == f"{text[:break_]}7{text[break_:]}"
+    assert press((end, shift), keys.Key_Delete) == text[:3] + text[break_:]
+    assert press(end, (keys.Key_Right, shift), (keys.Key_Right, shift), keys.Key_Delete) == (
+        text[:break_] + text[break_ + 1 :]
+    )
+
+
 def test_a_long_text_shows_its_beginning(qtbot: Any, place: str, shown: Callable[[str], Any]) -> None:
     path = Path(place) / "zarr.json"
     document = json.loads(path.read_text())

@@ -9,7 +9,7 @@ from zarrscope_app.qt.toolkit.core import QRect, QSize, Qt, QTimer, Signal
 from zarrscope_app.qt.toolkit.gui import QFocusEvent, QPainter, QPaintEvent, QResizeEvent, QTextCursor, QTextFormat
 from zarrscope_app.qt.toolkit.widgets import QTextEdit, QVBoxLayout, QWidget
 
-from .long_text import LINE, LongText
+from .long_text import LINE, LongText, has_longer_line
 from .text import Label
 from .theme import current_palette, fixed_font, mix, quiet, warning
 from .undo_keys import UndoKeys
@@ -40,8 +40,8 @@ class _Numbers(QWidget):
 class _Text(LongText):
     left = Signal()
     """Emitted when the keyboard focus has left the editor."""
-    _longest = 0
-    """The number of characters of the longest line of the text that was shown last."""
+    _long = _longer = False
+    """Whether the text that was shown last has a line of more than _LONG_LINE characters, of more than LINE."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -69,7 +69,8 @@ class _Text(LongText):
         self._wrap()
 
     def show_text(self, text: str) -> None:
-        self._longest = max(map(len, text.split("\n")))
+        self._long = has_longer_line(text, _LONG_LINE)
+        self._longer = self._long and has_longer_line(text, LINE)
         super().show_text(text)
         self._wrap()
 
@@ -77,8 +78,7 @@ class _Text(LongText):
         """Wraps the lines if they would have to be scrolled sideways otherwise."""
         width = self.contentsRect().width() - self.margin()
         narrow = width < _COLUMNS * self.fontMetrics().horizontalAdvance("0")
-        long = self._longest > _LONG_LINE and (self.soft or self._longest <= LINE)
-        modes, wrapped = LongText.LineWrapMode, narrow or long
+        modes, wrapped = LongText.LineWrapMode, narrow or (self._long and (self.soft or not self._longer))
         if (mode := modes.WidgetWidth if wrapped else modes.NoWrap) != self.lineWrapMode():
             self.setLineWrapMode(mode)
 

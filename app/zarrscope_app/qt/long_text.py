@@ -13,8 +13,8 @@ positions in it would have to be counted twice.
 from __future__ import annotations
 
 from zarrscope.jsondoc.parts import common_beginning, common_end
-from zarrscope_app.qt.toolkit.core import QMimeData, QSignalBlocker, QTimer
-from zarrscope_app.qt.toolkit.gui import QTextBlock, QTextCursor
+from zarrscope_app.qt.toolkit.core import QMimeData, QSignalBlocker, Qt, QTimer
+from zarrscope_app.qt.toolkit.gui import QKeyEvent, QTextBlock, QTextCursor
 from zarrscope_app.qt.toolkit.widgets import QPlainTextEdit, QWidget
 
 PIECE = 1 << 14
@@ -33,6 +33,16 @@ def text_in(editor: QPlainTextEdit) -> str:
     document = editor.document()
     assert document is not None
     return document.toRawText().replace(_BREAK, "\n")
+
+
+def has_longer_line(text: str, most: int) -> bool:
+    """Whether a line of the text has more than `most` characters."""
+    at = 0
+    while len(text) - at > most:
+        at = text.rfind("\n", at, at + most + 1) + 1
+        if not at:
+            return True
+    return False
 
 
 def _softly_broken(text: str) -> str:
@@ -73,6 +83,34 @@ class LongText(QPlainTextEdit):
         document = self.document()
         assert document is not None
         document.contentsChange.connect(self._follow)
+        self._was_at = 0
+        """The position of the cursor before it moved."""
+        self.cursorPositionChanged.connect(self._step_over_break)
+
+    def keyPressEvent(self, event: QKeyEvent | None) -> None:
+        """Backspace and Delete beside a soft break remove the character beyond it."""
+        cursor = self.textCursor()
+        if self.soft and event is not None and not cursor.hasSelection():
+            text, at = self._displayed(), cursor.position()
+            if event.key() == Qt.Key.Key_Backspace and text.endswith(_SOFT, 0, at):
+                cursor.setPosition(at - len(_SOFT))
+            elif event.key() == Qt.Key.Key_Delete and text.startswith(_SOFT, at):
+                cursor.setPosition(at + len(_SOFT))
+            self.setTextCursor(cursor)
+        super().keyPressEvent(event)
+
+    def _step_over_break(self) -> None:
+        """Keeps the cursor out of soft breaks: what is typed or removed within one would change the text."""
+        cursor = self.textCursor()
+        at, was = cursor.position(), self._was_at
+        if self.soft and self._displayed().startswith(_SOFT, at - 1) and at:
+            anchor = cursor.anchor()
+            self._was_at = at + 1 if was == at - 1 else at - 1
+            cursor.setPosition(self._was_at if anchor == at else anchor)
+            cursor.setPosition(self._was_at, QTextCursor.MoveMode.KeepAnchor)
+            self.setTextCursor(cursor)
+            return
+        self._was_at = at
 
     @property
     def filling(self) -> bool:

@@ -148,9 +148,9 @@ class HTTPStore(RemoteStore):
         self._host = f"{scheme}://{host}"
         self._base = urlunsplit((scheme, host, quote(path.rstrip("/"), safe="/%:@!$&'()*+,;=~"), "", ""))
         self._has_index: bool | None = None
+        """Whether the server has index pages or bucket listings that name folders; None: not requested yet."""
         self._refused: dict[str, int] = {}
         """Prefix → the status with which its index page was refused; see `_folders_refused`."""
-        """Whether the server has index pages or bucket listings that name folders; None: not requested yet."""
         self._versions: dict[str, tuple[str, str, int | None]] = {}
         """The versions of the values whose ends were read, by key (`read_end`)."""
         self._failures: tuple[type[Exception], ...] = (

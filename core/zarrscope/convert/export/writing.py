@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import errno
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -118,8 +119,12 @@ def _reserve(file: BinaryIO, size: int) -> None:
     """
     if hasattr(os, "posix_fallocate"):
         file.flush()
-        os.posix_fallocate(file.fileno(), 0, size)
-        return
+        try:
+            os.posix_fallocate(file.fileno(), 0, size)
+            return
+        except OSError as error:
+            if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS):  # the file system cannot reserve
+                raise
     piece = bytes(1 << 20)
     for left in range(size - file.tell(), 0, -len(piece)):
         file.write(piece[:left])
