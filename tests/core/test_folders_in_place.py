@@ -14,6 +14,7 @@ import pytest
 import servers
 import zarrscope
 from zarrscope.check.hierarchy import check
+from zarrscope.errors import ZarrscopeError
 from zarrscope.stores.local.store import LocalStore
 from zarrscope.stores.sftp.store import SFTPStore
 from zarrscope.stores.ssh.client import SSHStore
@@ -36,18 +37,23 @@ def example(folder: Path, dialect: str, node: str, document: str) -> Path:
     return folder
 
 
+def faults(h: zarrscope.Hierarchy, node: str) -> tuple[ZarrscopeError, ZarrscopeError]:
+    """The errors of a node in the list of its group, and when it is opened."""
+    group = h["/g"]
+    assert isinstance(group, zarrscope.Group)
+    (child,) = [each for each in group.children() if each.name == node]
+    with pytest.raises(zarrscope.Unreadable) as caught:
+        h[f"/g/{node}"]
+    assert child.error is not None
+    return child.error, caught.value
+
+
 @pytest.mark.parametrize(("dialect", "node", "document"), CASES)
 def test_the_node_is_listed_with_its_fault(tmp_path: Path, dialect: str, node: str, document: str) -> None:
     folder = example(tmp_path / "x", dialect, node, document)
     for store in (str(folder), PrefixStore(LocalStore(str(tmp_path)), "x/")):
         h = zarrscope.open(store)
-        group = h["/g"]
-        assert isinstance(group, zarrscope.Group)
-        (child,) = [each for each in group.children() if each.name == node]
-        with pytest.raises(zarrscope.Unreadable) as caught:
-            h[f"/g/{node}"]
-        for error in (child.error, caught.value):
-            assert error is not None
+        for error in faults(h, node):
             assert (
                 error.message
                 == f"There is a folder in the place of the document {document}, so the node cannot be read"
@@ -109,13 +115,7 @@ def test_stores_of_files_elsewhere_tell_it(kind: str, tmp_path: Path, dialect: s
     (folder / "g" / node / document / "kept").write_bytes(b"")  # an archive holds no empty folder
     with elsewhere(kind, folder) as store:
         h = zarrscope.open(store)
-        group = h["/g"]
-        assert isinstance(group, zarrscope.Group)
-        (child,) = [each for each in group.children() if each.name == node]
-        with pytest.raises(zarrscope.Unreadable) as caught:
-            h[f"/g/{node}"]
-        for error in (child.error, caught.value):
-            assert error is not None
+        for error in faults(h, node):
             assert f"There is a folder in the place of the document {document}" in error.message
             assert error.key == f"g/{node}/{document}"
             assert str(error.advice).startswith("Move that folder elsewhere")
