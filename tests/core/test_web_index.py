@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -11,8 +14,11 @@ import pytest
 
 import zarrscope
 from contracts.http_server import folder_server, serving, web_server
+from zarrscope.check.hierarchy import check
+from zarrscope.errors import Unreadable
 from zarrscope.stores import web_index
 from zarrscope.stores.memory import MemoryStore
+from zarrscope.stores.web_index import MOST_REPEATS
 
 HERE = "https://example.org/data/x%20y.zarr/"
 APACHE = """<html><head><title>Index of /data</title></head><body><table>
@@ -91,6 +97,42 @@ def test_a_folder_served_by_python_is_listed(tmp_path: Path) -> None:
         assert {(c.name, c.origin) for c in h.root.list_names()} == {(n, "index") for n in ("a b", "g", "notes")}
         assert [c.name for c in h["/g"].children()] == ["inside"]
         assert not h.store.listable
+
+
+def folders(url: str) -> Iterator[str]:
+    """All folders that the index pages beneath a hierarchy name; one that is not listed has an error."""
+    with zarrscope.open(url) as h:
+        pending = [""]
+        while pending:
+            prefix = pending.pop()
+            yield prefix
+            with suppress(Unreadable):
+                pending += [f"{prefix}{name}/" for name in h.store._named_folders(prefix) or ()]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX symbolic links")
+def test_links_that_lead_back_make_no_endless_index(tmp_path: Path) -> None:
+    example(str(tmp_path / "x.zarr"))
+    for name in ("s1", "s2"):
+        (tmp_path / "x.zarr" / name).symlink_to(".")
+    with serving(folder_server(tmp_path)) as url:
+        assert len([*folders(f"{url}/x.zarr")]) < 200
+        h = zarrscope.open(f"{url}/x.zarr")
+        deep = "s1/" * (MOST_REPEATS + 1)
+        for depth in range(MOST_REPEATS + 1):
+            assert [*(h.store._named_folders("s1/" * depth) or ())] == ["a b", "g", "s1", "s2"]
+        with pytest.raises(Unreadable, match="have the index page of a folder above them") as caught:
+            h.store._named_folders(deep)
+        assert caught.value.key == deep
+        assert "Remove the link" in str(caught.value.advice)
+        assert not any(each.severity == "error" and "index page" not in each.message for each in check(h))
+
+
+def test_groups_with_the_same_names_in_one_another_are_listed(tmp_path: Path) -> None:
+    with zarrscope.open(str(tmp_path / "x.zarr"), "w-") as h:
+        h.create_group("/" + "/".join("a" * MOST_REPEATS))
+    with serving(folder_server(tmp_path)) as url, zarrscope.open(f"{url}/x.zarr") as h:
+        assert len([*h.walk()]) == MOST_REPEATS
 
 
 def bucket(store: MemoryStore, asked: list[str]) -> type[BaseHTTPRequestHandler]:

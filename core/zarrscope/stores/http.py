@@ -31,6 +31,7 @@ from zarrscope.model.storage import ByteRange
 from zarrscope.runtime.tuning import IN_FLIGHT
 from zarrscope.stores import web_index
 from zarrscope.stores.body import CutShort, NeedsWhole, begins_as_page, is_page, read_body, total_of
+from zarrscope.stores.local.links import no_end
 from zarrscope.stores.network import Network, network, others, seconds_asked_for
 from zarrscope.stores.registry import Mode, StoreOptions
 from zarrscope.stores.remote import RemoteStore
@@ -149,6 +150,7 @@ class HTTPStore(RemoteStore):
         self._base = urlunsplit((scheme, host, quote(path.rstrip("/"), safe="/%:@!$&'()*+,;=~"), "", ""))
         self._has_index: bool | None = None
         """Whether the server has index pages or bucket listings that name folders; None: not requested yet."""
+        self._pages = web_index.RepeatedPages()
         self._refused: dict[str, int] = {}
         """Prefix → the status with which its index page was refused; see `_folders_refused`."""
         self._versions: dict[str, tuple[str, str, int | None]] = {}
@@ -312,6 +314,8 @@ class HTTPStore(RemoteStore):
         named = web_index.folders_in(answer.body, answer.kind, answer.url) if answer.status == 200 else None
         if named is not None:
             self._has_index = True
+            if self._pages.are_many(prefix, answer.body, answer.url):
+                raise no_end(web_index.REPEATED, store=self.url, key=prefix)
             return iter(named)
         if web_index.looks_like_bucket(answer.headers, answer.body):
             listing = self._wait(self._page(web_index.bucket_listing(folder)))

@@ -15,14 +15,24 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from hashlib import sha256
+from html import escape
 from html.parser import HTMLParser
 from typing import NamedTuple
-from urllib.parse import quote, unquote, urlencode, urljoin, urlsplit
+from urllib.parse import quote, unquote, unquote_to_bytes, urlencode, urljoin, urlsplit
 from xml.etree import ElementTree
 
 MAX_BYTES = 16 << 20
 """The most bytes of a response that are read; the rest is ignored."""
 MAX_JSON_DEPTH = 100
+MOST_REPEATS = 4
+"""The most folders of a path whose index page may be that of a folder above them. Groups with the same names, sizes and
+dates in one another are legitimate, but hardly more than these."""
+REPEATED = (
+    f"More than {MOST_REPEATS} folders of this path have the index page of a folder above them, as if a link led back, "
+    "so it is not listed"
+)
+_PAGES_KEPT = 100_000
 _OF_BUCKETS = ("x-amz-request-id", "x-amz-bucket-region", "x-goog-hash", "x-goog-generation", "x-ms-request-id")
 """Headers that only bucket services send."""
 _NAMED_BY_HOST = re.compile(r"^[^/]+\.(s3[.-]|storage\.googleapis\.com$)")
@@ -89,6 +99,36 @@ def _in_html(text: str, url: str) -> list[str] | None:
         if slash:
             names[name] = None
     return list(names) if inside else None
+
+
+class RepeatedPages:
+    """Finds folders that contain themselves, which a web server shows where a symbolic link leads back.
+
+    Index pages do not tell links from folders. Beneath such a link, a folder has the page of a folder above it, with
+    the same names, sizes and dates, again and again.
+    """
+
+    def __init__(self) -> None:
+        self._seen: dict[str, bytes] = {}
+        """Prefix → the digest of its page, without the folder's own path."""
+
+    def are_many(self, prefix: str, body: bytes, url: str) -> bool:
+        """Whether more than MOST_REPEATS folders in the path of `prefix` have the page of a folder above them.
+
+        `body` is the page of `prefix`, which was read from `url`.
+        """
+        path = urlsplit(url).path.encode()
+        for own in (path, path.rstrip(b"/").rpartition(b"/")[0] + b"/"):  # pages name their folder and the one above
+            for written in (own, unquote_to_bytes(own)):
+                if len(written) > 1:
+                    body = body.replace(written, b"").replace(escape(written.decode(errors="replace")).encode(), b"")
+        page = sha256(body).digest()
+        if len(self._seen) >= _PAGES_KEPT:
+            self._seen.clear()
+        self._seen[prefix] = page
+        names = prefix.split("/")
+        passed = [self._seen.get("".join(f"{name}/" for name in names[:depth])) for depth in range(len(names))]
+        return sum(page is not None and page in passed[:depth] for depth, page in enumerate(passed)) > MOST_REPEATS
 
 
 def _is_name(name: str) -> bool:
