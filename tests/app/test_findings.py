@@ -151,6 +151,99 @@ def test_a_mended_finding_leaves_problems_once_it_is_saved(session: Callable[...
     mailbox.run_until(lambda: s.problems.count == 1, SECONDS)
 
 
+def listed(s: Session, path: str) -> int:
+    return [each.path for each in s.problems.items].count(path)
+
+
+def test_a_mended_finding_of_a_check_leaves_problems_once_it_is_saved(place: Path, mailbox: Mailbox) -> None:
+    s = Session(str(place), mailbox, writable=True)
+    try:
+        mailbox.run_until(lambda: s.problems.can_check and not s.state.selecting, SECONDS)
+        s.problems.check()
+        mailbox.run_until(lambda: not s.problems.checking, SECONDS)
+        assert (listed(s, "/a.zarr"), listed(s, "/b.zarr")) == (2, 2)
+        s.select("/a.zarr")
+        s.set_tab("attributes")
+        mailbox.run_until(lambda: len(s.edit.state.findings) == 2, SECONDS)
+        s.edit.mend(s.edit.state.findings[0].pointer)
+        mailbox.run_until(lambda: s.edit.state.summary == "OME-Zarr 0.5: valid · 1 remark", SECONDS)
+        assert listed(s, "/a.zarr") == 2, "it is stored as before"
+        s.edit.save()
+        mailbox.run_until(lambda: listed(s, "/a.zarr") == 1, SECONDS)
+        assert "Checked: / and all beneath" in s.problems.sentence
+        s.edit.mend(s.edit.state.findings[0].pointer)
+        mailbox.run_until(lambda: s.edit.state.summary == "OME-Zarr 0.5: valid", SECONDS)
+        s.edit.save()
+        mailbox.run_until(lambda: listed(s, "/a.zarr") == 0, SECONDS)
+        s.edit.undo()
+        s.edit.save()
+        mailbox.run_until(lambda: listed(s, "/a.zarr") == 1, SECONDS)
+        assert listed(s, "/b.zarr") == 2
+    finally:
+        s.edit.revert()
+        s.close()
+
+
+def test_findings_of_nodes_that_are_not_displayed_leave_problems_too(
+    session: Callable[..., Session], mailbox: Mailbox
+) -> None:
+    s = session("/a.zarr")
+    mailbox.run_until(lambda: listed(s, "/a.zarr") == 2, SECONDS)  # the form has listed them; no check was asked for
+    for each in s.edit.state.findings:
+        s.edit.mend(each.pointer)
+    mailbox.run_until(lambda: s.edit.state.summary == "OME-Zarr 0.5: valid", SECONDS)
+    s.select("/b.zarr")
+    mailbox.run_until(lambda: listed(s, "/b.zarr") == 2 and s.edit.brief.path == "/b.zarr", SECONDS)
+    s.edit.save_all(lambda path: None)
+    mailbox.run_until(lambda: listed(s, "/a.zarr") == 0, SECONDS)
+    assert listed(s, "/b.zarr") == 2
+    s.problems.check()
+    mailbox.run_until(lambda: not s.problems.checking, SECONDS)
+    s.select_several(["/a.zarr", "/b.zarr"])
+    mailbox.run_until(lambda: len(s.edit.several) == 2 and len(s.edit.state.findings) == 2, SECONDS)
+    for each in s.edit.state.findings:
+        s.edit.mend(each.pointer)
+    mailbox.run_until(lambda: not s.edit.state.findings, SECONDS)
+    s.edit.save()
+    mailbox.run_until(lambda: listed(s, "/b.zarr") == 0, SECONDS)
+
+
+def test_a_warning_of_an_opened_node_leaves_problems_once_it_is_mended(place: Path, mailbox: Mailbox) -> None:
+    broken = image([Y, X], [CHANNEL], {"version": "0.4"})
+    broken["multiscales"][0]["datasets"].append({"path": "lost"})
+    with zarrscope.open(str(place / "c.zarr"), "w-") as h:
+        h.root.attrs.put({"ome": {"version": "0.5", **broken}})
+        h.create_array("/0", shape=(16, 16), dtype="uint8", chunks=(16, 16))[...] = 7
+    s = Session(str(place / "c.zarr"), mailbox, writable=True)
+    try:
+        s.set_tab("attributes")
+        mailbox.run_until(lambda: any("lost" in each.headline for each in s.problems.items), SECONDS)
+        s.problems.check()
+        mailbox.run_until(lambda: not s.problems.checking, SECONDS)
+        mailbox.run_until(lambda: s.edit.state.status is EditStatus.CLEAN, SECONDS)
+        s.edit.show_way("fields")
+        s.edit.remove("/ome/multiscales/0/datasets/1")
+        mailbox.run_until(lambda: s.edit.state.status is EditStatus.DIRTY, SECONDS)
+        s.edit.save()
+        mailbox.run_until(lambda: not any("lost" in each.headline for each in s.problems.items), SECONDS)
+    finally:
+        s.edit.revert()
+        s.close()
+
+
+def test_a_check_that_read_a_document_before_it_was_saved_lists_no_old_finding(
+    session: Callable[..., Session], mailbox: Mailbox
+) -> None:
+    s = session("/a.zarr")
+    s.edit.mend(s.edit.state.findings[0].pointer)
+    mailbox.run_until(lambda: s.edit.state.summary == "OME-Zarr 0.5: valid · 1 remark", SECONDS)
+    s.problems.check()
+    assert s.problems.checking
+    s.edit.save()
+    mailbox.run_until(lambda: not s.problems.checking and not s.edit.saving, SECONDS)
+    mailbox.run_until(lambda: listed(s, "/a.zarr") == 1, SECONDS)
+
+
 def test_a_document_is_checked_after_it_was_painted(
     place: Path, mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -181,3 +181,35 @@ def test_a_stale_copy_names_the_command_that_mends_it(tmp_path: Path, workspace:
     session.problems.check()
     mailbox.run_until(lambda: not session.problems.checking)
     assert not session.problems.items
+
+
+@pytest.mark.needs("qt", "display")
+def test_in_the_window_a_mended_finding_leaves_the_list_with_the_save(qtbot: Any, tmp_path: Path) -> None:
+    from qt_robot import window_on
+
+    axes = [{"name": name, "type": "space", "unit": "micron"} for name in "yx"]
+    levels = [{"path": "0", "coordinateTransformations": [{"type": "scale", "scale": [1.0, 1.0]}]}]
+    made = {"name": "i", "type": "mean", "metadata": {}, "axes": axes, "datasets": levels}
+    h = zarrscope.open(tmp_path / "i", "w-")
+    h.root.attrs.put({"ome": {"version": "0.5", "multiscales": [made]}})
+    h.create_array("/0", shape=(8, 8), dtype="u2", chunks=(4, 4))[...] = 1
+    window, session = window_on(qtbot, str(tmp_path / "i"), writable=True)
+    pane = window.problems
+
+    def rows() -> list[str]:
+        items = [pane.list.topLevelItem(row) for row in range(pane.list.topLevelItemCount())]
+        return [item.child(0).text(0) for item in items if item is not None]
+
+    session.set_tab("problems")
+    qtbot.waitUntil(pane.check.isEnabled, timeout=60_000)
+    pane.check.click()
+    qtbot.waitUntil(lambda: not session.problems.checking and len(rows()) == 2, timeout=60_000)
+    assert any("axes/0/unit" in text for text in rows())
+    qtbot.waitUntil(lambda: len(session.edit.state.findings) == 2, timeout=60_000)
+    session.edit.mend("/ome/multiscales/0/axes/0/unit")
+    qtbot.waitUntil(lambda: session.edit.brief.changes == 1, timeout=60_000)
+    assert len(rows()) == 2, "nothing is stored yet"
+    session.edit.save()
+    qtbot.waitUntil(lambda: len(rows()) == 1, timeout=60_000)
+    assert "axes/1/unit" in rows()[0]
+    assert "1 problem. Checked: / and all beneath" in pane.sentence.text()

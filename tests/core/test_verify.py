@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import zarrscope
-from zarrscope.check.finding import Finding
-from zarrscope.check.hierarchy import CheckProgress, check
+from zarrscope.check.finding import Finding, in_documents
+from zarrscope.check.hierarchy import CheckProgress, check, check_documents
 from zarrscope.model.metadata import CodecSpec, Configuration
 from zarrscope.stores.memory import MemoryStore
 from zarrscope.stores.wrappers import FaultRule, Faults, Wrapper
@@ -37,6 +37,14 @@ def made(layout: str, codecs: Any = GZIP, store: Any = None) -> tuple[Any, zarrs
 
 def found(store: Any, path: str = "/", **options: Any) -> list[Finding]:
     return list(check(zarrscope.open(store), path, **options))
+
+
+def checked_alone(store: Any, findings: list[Finding]) -> None:
+    """Asserts that each node's documents, checked alone, give what the whole check found in them."""
+    h = zarrscope.open(store)
+    for path in {each.path for each in findings} | {"/g", "/g/a"}:
+        told = [each for each in findings if each.path == path and in_documents(each, h)]
+        assert [each for each in check_documents(h, path) if each.severity != "information"] == told
 
 
 def codes(findings: list[Finding]) -> set[tuple[str, str, str | None]]:
@@ -216,6 +224,7 @@ def test_a_stale_consolidated_copy(dialect: str) -> None:
     assert [(f.severity, f.code, f.path, f.key, f.pointer) for f in found(store)] == [
         ("error", "copy-stale", "/g/a", holder, pointer)
     ]
+    checked_alone(store, found(store))
     zarrscope.open(store, "r+", consolidated=False).create_group("/late")
     assert [(f.code, f.path) for f in found(store)][1:] == [("copy-lacks-node", "/late")]
     store.erase_prefix("g/a/")
@@ -248,6 +257,7 @@ def test_a_broken_node_does_not_stop_the_rest() -> None:
         ("error", "chunk-truncated", "/g/e", "g/e/c/1"),
     ]
     assert findings[0].pointer == "/attributes"
+    checked_alone(store, findings)
 
 
 def test_what_the_store_cannot_give_is_told_for_that_key_only() -> None:
@@ -340,6 +350,7 @@ def test_the_rules_of_ome_zarr_are_checked_where_a_group_says_it_is_such() -> No
     assert {(f.code, f.path) for f in findings} == {("ome-zarr", "/image")}
     assert "error" in {f.severity for f in findings}
     assert "/attributes/ome/multiscales/0/axes" in {f.pointer for f in findings}
+    checked_alone(store, findings)
 
 
 def test_a_copy_that_spells_out_the_defaults_is_not_stale() -> None:
@@ -406,5 +417,6 @@ def test_whatever_one_document_holds_the_other_nodes_are_checked(layout: str) ->
             store.set(document, value)
             findings = found(store)
             assert [f.key for f in findings if f.path == "/z"] == [key], (document, value[:40])
+            checked_alone(store, findings)
         store.set(document, whole)
     assert [f.path for f in found(store)] == ["/z"]

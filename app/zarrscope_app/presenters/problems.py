@@ -8,9 +8,10 @@ claims more; it can be resumed after a stop.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
 
 from psygnal import Signal
 
@@ -19,7 +20,7 @@ from zarrscope.errors.confidential import public, scrub
 from zarrscope.nodes.opening import open as open_hierarchy
 from zarrscope.runtime.threads import JobResult, Owner, Ticket
 from zarrscope.stores.address import absolute_address
-from zarrscope_app.presenters import differences
+from zarrscope_app.presenters import differences, formats
 from zarrscope_app.presenters.advice import sentence_of
 from zarrscope_app.presenters.coalesce import CoalescedCall
 from zarrscope_app.presenters.node_details import NodeDetails
@@ -35,6 +36,8 @@ LIMIT = 1000
 """The most problems in the list; further problems are not added."""
 UNLOOKED = "Nothing was checked yet: only opened and displayed nodes report their problems here."
 NONE_SO_FAR = "No problems so far."
+CHECKED, RULES = "checked", "ome-zarr"
+"""Kinds of problems in the documents of a node: those that a check found, and rules that the form checks."""
 _MANY = 10**15
 MANY_CHUNKS = "more than 10¹⁵ chunks"
 """The number of checked chunks if damaged metadata claim more than that; hardly any of them is stored."""
@@ -96,6 +99,8 @@ class ProblemsPresenter:
         self._told = ""
         self._further = 0
         """The number of findings that are only information."""
+        self._saved_meanwhile: set[str] = set()
+        """The nodes whose documents were saved while a check was running, which may have read them before."""
         self._comparison: Comparison | None = None
         self._comparing: Ticket | None = None
         self.note = ""
@@ -203,13 +208,19 @@ class ProblemsPresenter:
         self.changed.emit()
         return found
 
-    def show_those_of(self, kind: str, found: Mapping[int, Problem]) -> None:
+    def show_those_of(self, kind: Hashable, found: Mapping[Any, Problem]) -> None:
         """Lists the problems `found` of one kind of data, by cause, and removes those of that kind that are solved."""
         for cause in [cause for cause in self._problem_of if isinstance(cause, tuple) and cause[0] == kind]:
             if cause[1] not in found:
                 self.solved(cause)
         for name, each in found.items():
             self.add(each, cause=(kind, name))
+
+    def show_findings(self, kind: str, path: str, findings: Iterable[Finding]) -> None:
+        """Lists the findings in a node's documents, and removes those of the same kind that were corrected."""
+        url = self._hierarchy.url if self._hierarchy is not None else ""
+        found = [problem_of(each, url) for each in findings if each.severity != "information"]
+        self.show_those_of((kind, path), {each: each for each in found})
 
     def clear(self, path: str | None = None) -> None:
         """Removes all problems, or those of one node."""
@@ -218,6 +229,7 @@ class ProblemsPresenter:
             self.stop()
             self.stop_comparing()
             self._steps, self._further, self._comparison = None, 0, None
+            self._saved_meanwhile.clear()
         if len(kept) != len(self._items):
             self._keep(kept)
 
@@ -278,9 +290,42 @@ class ProblemsPresenter:
                 self.add(outcome.error, scope)
             self._whole = bool(outcome.value)
             self._notify.soon()
+            saved, self._saved_meanwhile = self._saved_meanwhile, set()
+            for path in saved:
+                self.was_saved(path)
 
         self._ticket = self._owner.fetch(work, done)
         self._notify.soon()
+
+    def was_saved(self, path: str) -> None:
+        """Checks the saved documents of a node, and those of the groups above that have problems, again in the
+        background: problems that were corrected leave the list."""
+        if self.checking:
+            self._saved_meanwhile.add(path)
+        listed = {cause[0] for cause in self._problem_of if isinstance(cause, tuple)}
+        if self._steps is not None and path in self._steps.known:
+            listed.add((CHECKED, path))  # the change may have caused a problem
+        for node in {"/", *(f"/{above}" for above in accumulate(path.strip("/").split("/"), "{}/{}".format))}:
+            if kinds := [kind for kind in (CHECKED, RULES) if (kind, node) in listed]:
+                self._check_documents(node, kinds)
+
+    def _check_documents(self, path: str, kinds: Sequence[str]) -> None:
+        hierarchy = self._hierarchy
+        if hierarchy is None:
+            return
+
+        def work() -> list[Finding]:
+            from zarrscope.check.hierarchy import check_documents  # loaded only if it is needed
+
+            return check_documents(hierarchy, path)
+
+        def done(outcome: JobResult[list[Finding]]) -> None:
+            if outcome.value is None or self._hierarchy is not hierarchy:
+                return
+            for kind in kinds:
+                self.show_findings(kind, path, [each for each in outcome.value if kind == CHECKED or is_rule(each)])
+
+        self._owner.fetch(work, done)
 
     # ------------------------------------------------------------------ comparing
     def compare(self, url: str, *, values: bool = False) -> None:
@@ -352,11 +397,24 @@ class ProblemsPresenter:
     def _found(self, steps: CheckJournal, finding: Finding) -> None:
         if self._steps is not steps:
             return
-        if finding.severity == "information":
+        hierarchy = self._hierarchy
+        if hierarchy is None:
+            return
+        plain = finding.code == "hierarchy" and finding.message not in formats.warnings_of(hierarchy)
+        if plain or finding.severity == "information":
             self._further += 1
         else:
-            self.add(problem_of(finding, self._hierarchy.url if self._hierarchy is not None else ""))
+            from zarrscope.check.finding import in_documents  # loaded already: it made the finding
+
+            found = problem_of(finding, hierarchy.url)
+            # Data are checked again by another check only, documents whenever they are saved.
+            self.add(found, cause=((CHECKED, finding.path), found) if in_documents(finding, hierarchy) else None)
         self._notify.soon()
+
+
+def is_rule(finding: Finding) -> bool:
+    """Whether a finding is about a rule of OME-Zarr, as the form shows it, and not about the data of an image."""
+    return finding.code == "ome-zarr" and bool(finding.pointer)
 
 
 def beneath(found: Problem) -> tuple[str, ...]:

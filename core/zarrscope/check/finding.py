@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from zarrscope.errors import BadChunk, OutsideLink, Refused, TooLarge, Unsupported, ZarrscopeError
+from zarrscope.nodes.internals import node_context
 
 if TYPE_CHECKING:
     from zarrscope.dialects import Dialect
     from zarrscope.nodes.array import Array
+    from zarrscope.nodes.hierarchy import Hierarchy
     from zarrscope.ome.validate import Violation
 
 Severity = Literal["error", "warning", "information"]
@@ -48,6 +50,13 @@ def violation(found: Violation, path: str, key: str, base: str) -> Finding:
     attributes in the document `key`."""
     severity: Severity = "error" if found.strength == "must" else "warning"
     return Finding(severity, "ome-zarr", path, found.message, key, base + found.pointer)
+
+
+def in_documents(finding: Finding, hierarchy: Hierarchy) -> bool:
+    """Whether a finding is among those of `check_documents`, and not one of keys, chunks or children."""
+    if finding.code == "ome-zarr" or finding.code.startswith("copy-"):
+        return True
+    return finding.key in node_context(hierarchy).keys_of(finding.path)
 
 
 def descendant(dialect: Dialect, array: str, node: str, key: str) -> Finding:

@@ -34,6 +34,7 @@ from zarrscope.nodes.consolidated import holder_of
 from zarrscope.nodes.consolidated_metadata import MAX_DEPTH
 from zarrscope.nodes.detect import fetch
 from zarrscope.nodes.hierarchy import Group, Hierarchy
+from zarrscope.nodes.internals import node_context
 from zarrscope.nodes.opening import open as open_hierarchy
 from zarrscope.nodes.search import shows_dialect
 
@@ -114,6 +115,12 @@ def check(
     return checking.run_with(executor_for(scheduler), clean_path(path))
 
 
+def check_documents(hierarchy: Hierarchy, path: str) -> list[Finding]:
+    """The findings in the documents of one node, as `check` yields them; reads neither its chunks nor nodes beneath."""
+    checking = _Check(hierarchy, False, False, _no_progress, never, NullJournal())
+    return checking.documents(clean_path(path))
+
+
 class _Check:
     def __init__(
         self,
@@ -148,19 +155,44 @@ class _Check:
         finally:
             executor.close()
 
+    def _read_copies(self) -> None:
+        """Reads consolidated metadata; the nodes themselves are then read from their own documents."""
+        if not self.given.consolidated:
+            return
+        self.consolidated_metadata = copies(self.given)
+        dialect = self.given.dialect
+        if self.given.store.listable:
+            self.hierarchy = open_hierarchy(
+                self.given.store,
+                dialect=dialect.name,
+                lenient=dialect.lenient,
+                consolidated=False,
+                fallbacks=dialect.fallbacks,
+            )
+
+    def documents(self, path: str) -> list[Finding]:
+        """The findings in the documents of one node, and in their copies."""
+        self._read_copies()
+        keys = node_context(self.given).keys_of(path)
+        held = {key: each for key, each in (self.consolidated_metadata or {}).items() if key in keys}
+        findings = stale_copies(self.given, held, path, self.cancelled)
+        node = self._read(path)
+        findings += self._told(path, node)
+        if isinstance(node, Array) and node.problem is not None and not node.metadata.defects:
+            findings.append(self._unusable(path, node.problem, node))
+        return findings
+
+    def _read(self, path: str) -> Group | Array | ZarrscopeError:
+        try:
+            return self.hierarchy[path]
+        except ZarrscopeError as error:
+            return error
+
+    def _unusable(self, path: str, problem: ZarrscopeError, node: Array) -> Finding:
+        return replace(finding_of(problem, path), key=self._dialect(node).documents(path)[0])
+
     def run(self, path: str) -> Iterator[Finding]:
-        store = self.given.store
-        if self.given.consolidated:
-            self.consolidated_metadata = copies(self.given)
-            if store.listable:
-                dialect = self.given.dialect
-                self.hierarchy = open_hierarchy(
-                    store,
-                    dialect=dialect.name,
-                    lenient=dialect.lenient,
-                    consolidated=False,
-                    fallbacks=dialect.fallbacks,
-                )
+        self._read_copies()
         first = [Finding("warning", "hierarchy", path, warning) for warning in self.given.warnings]
         if self.journal.reached("") is None:
             first += stale_copies(self.given, self.consolidated_metadata, path, self.cancelled)
@@ -193,11 +225,7 @@ class _Check:
         self.progress(CheckProgress(path, nodes=self.nodes))
         self.nodes += 1
         self.coverage.nodes += 1
-        if node is None:
-            try:
-                node = self.hierarchy[path]
-            except ZarrscopeError as error:
-                node = error
+        node = self._read(path) if node is None else node
         reached = self.journal.reached(path)
         findings = self._told(path, node) if reached is None else []
         if isinstance(node, Array):
@@ -239,9 +267,8 @@ class _Check:
     def _array(self, path: str, node: Array, findings: list[Finding], reached: int | None) -> Iterator[Finding]:
         if node.problem is not None or not self.chunks:
             if reached is None:
-                if node.problem is not None:
-                    key = self._dialect(node).documents(path)[0]
-                    findings += [replace(finding_of(node.problem, path), key=key)] if not node.metadata.defects else []
+                if node.problem is not None and not node.metadata.defects:
+                    findings.append(self._unusable(path, node.problem, node))
                 links = StoredChunks(node, self._dialect(node)).links() if not node.metadata.unread else []
                 behind = tuple(f"{each.key}/" for each in links)
                 findings += [each for each in self._beneath(path, node) if not (each.key or "").startswith(behind)]

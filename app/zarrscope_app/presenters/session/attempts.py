@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from zarrscope_app.presenters import strings
-from zarrscope_app.presenters.problems import problem_of
+from zarrscope_app.presenters.problems import RULES
 from zarrscope_app.presenters.session.part import SessionPart
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ class WatchesAttempts(SessionPart):
     def _watch_attempts(self) -> None:
         self.edit.failed.connect(lambda error, path: self._was_denied(error, path, ("saved", path)))
         self.edit.saved.connect(lambda path: self._solved(("saved", path)))
+        self.edit.saved.connect(self.problems.was_saved)
         self.tree.attempted.connect(self._attempted)
         self.slice.failed.connect(self._failed)
         self.slice.failed.connect(self.chunks.failed)
@@ -46,10 +47,13 @@ class WatchesAttempts(SessionPart):
 
     def _list_stored_findings(self) -> None:
         """Lists the findings of OME-Zarr that the form shows of the stored attributes, as a check would."""
-        found, hierarchy = self.edit.stored_findings, self.hierarchy
-        if found is not None and hierarchy is not None:
-            told = {place: problem_of(each, hierarchy.url) for place, each in enumerate(found)}
-            self.problems.show_those_of(f"ome-zarr {self.edit.brief.path}", told)
+        if (found := self.edit.stored_findings) is not None:
+            self.problems.show_findings(RULES, self.edit.brief.path, found)
+
+    def _list_warnings(self, path: str, warnings: Iterable[str]) -> None:
+        """Lists the warnings about a node as it was read last, in place of earlier ones."""
+        told = [strings.warning(each, path) for each in warnings]
+        self.problems.show_those_of(("read", path), {each: each for each in told})
 
     def _failed(self, error: BaseException, path: str, index: ChunkIndex) -> None:
         """Lists the error of a chunk among the problems; if a command would help, shows it in the error bar, too."""

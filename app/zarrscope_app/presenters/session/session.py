@@ -340,8 +340,7 @@ class Session(
             said = set(map(strings.clean, found.image.multiscale.warnings))
             kept = tuple(warning for warning in found.info.warnings if warning not in said)
             found = replace(found, info=replace(found.info, warnings=kept))
-        for warning in found.info.warnings:
-            self.problems.add(strings.warning(warning, node.path))
+        self._list_warnings(node.path, found.info.warnings)
         if found.info.problem:
             problem = self.problems.add(node.problem or RuntimeError(found.info.problem), node.path)
             if found.passable or found.fallback is not None:
@@ -387,6 +386,7 @@ class Session(
             if (found := outcome.value) is None or self._node is not node:
                 return
             self._node = found.node
+            self._list_warnings(path, found.info.warnings)
             self.metadata.show_node(found)
             self.tabs.show_again(found)
             if found.image is None or not self.slice.update_image(found.image):
