@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from textual import events
+from textual.geometry import Region, Size
 
 from contracts.journeys import SECONDS
+from zarrscope_app.presenters import Session
 from zarrscope_app.tui.app import Explorer
 from zarrscope_app.tui.main_screen import MainScreen
 
@@ -38,6 +41,57 @@ def test_other_work_runs_between_two_events_of_the_screen(monkeypatch: pytest.Mo
     asyncio.run(run())
     first, second = (happened.index(name) for name in ("ScreenSuspend", "ScreenResume"))
     assert "other work" in happened[first:second]
+
+
+def test_a_size_that_is_already_laid_out_is_not_laid_out_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    handled: list[events.Event] = []
+
+    async def on_event(self: object, event: events.Event) -> None:
+        handled.append(event)
+
+    async def run() -> None:
+        app = Explorer("memory://")
+        async with app.run_test(size=(80, 24)) as pilot:
+            screen = app.screen
+            await pilot.pause()
+            monkeypatch.setattr("textual.screen.Screen.on_event", on_event)
+            screen.post_message(events.Resize(screen.size, screen.size))
+            screen.post_message(events.ScreenSuspend())  # else Textual drops the first of the two sizes
+            screen.post_message(events.Resize(Size(90, 30), Size(90, 30)))
+            async with asyncio.timeout(SECONDS):
+                while not any(isinstance(event, events.Resize) and event.size == Size(90, 30) for event in handled):
+                    await asyncio.sleep(0.01)
+            monkeypatch.undo()
+
+    asyncio.run(run())
+    assert [event.size for event in handled if isinstance(event, events.Resize)] == [Size(90, 30)]
+
+
+def test_painting_the_tree_asks_for_the_state_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "zarr.json").write_text('{"zarr_format": 3, "node_type": "group", "attributes": {}}')
+    for name in map(str, range(10)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "zarr.json").write_text('{"zarr_format": 3, "node_type": "group", "attributes": {}}')
+    asked: list[None] = []
+    state = vars(Session)["state"].fget
+
+    def counted(self: Session) -> object:
+        asked.append(None)
+        return state(self)
+
+    async def run() -> None:
+        app = Explorer(str(tmp_path))
+        async with app.run_test(size=(80, 24)):
+            async with asyncio.timeout(SECONDS):
+                while app.tree_lines.count() < 11:
+                    await asyncio.sleep(0.01)
+            monkeypatch.setattr(Session, "state", property(counted))
+            strips = app.tree_lines.render_lines(Region(0, 0, app.tree_lines.size.width, 11))
+            monkeypatch.undo()
+            assert [strip.text.split()[1] for strip in strips[1:]] == list(map(str, range(10)))
+
+    asyncio.run(run())
+    assert len(asked) == 1
 
 
 def test_the_first_screen_imports_no_further_module_of_the_toolkit() -> None:

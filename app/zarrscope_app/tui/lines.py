@@ -191,6 +191,11 @@ class TreeLines(Lines):
         self.node_tree: TreePresenter | RootsPresenter = session.tree
         """The presenter of the rows: of one hierarchy, or of all open ones."""
         self._painted: object = None
+        self._visible: dict[int, TreeRow] = {}
+        """Line → its row, while lines are painted."""
+        self._here: str | None = None
+        """The path of the selected node while lines are painted: the session makes its state anew each time that it is
+        asked."""
 
     def follow(self, session: Session) -> None:
         """Marks the selected node of another hierarchy of the tree; the rows and the cursor stay."""
@@ -219,6 +224,15 @@ class TreeLines(Lines):
         else:
             self._set_count(self.count())
 
+    def render_lines(self, crop: Region) -> list[Strip]:
+        first = crop.y + self.scroll_offset.y
+        self._visible = dict(enumerate(self.node_tree.flat(first, first + crop.height), first))
+        self._here = self.session.state.path
+        try:
+            return super().render_lines(crop)
+        finally:
+            self._visible, self._here = {}, None
+
     def count(self) -> int:
         return self.node_tree.flat_count
 
@@ -228,10 +242,11 @@ class TreeLines(Lines):
         return found[0] if found else None
 
     def pieces(self, line: int) -> list[StyledText]:
-        row = self.row(line)
+        row = self._visible.get(line) or self.row(line)
         if row is None:
             return []
-        here = row.path == self.session.state.path and self.node_tree.in_front(row.id)
+        selected = self.session.state.path if self._here is None else self._here
+        here = row.path == selected and self.node_tree.in_front(row.id)
         mark = ("…" if row.state.value == "loading" else "▾" if row.expanded else "▸") if row.expandable else " "
         name = f"{'• ' if row.dirty else ''}{row.name}"
         name = cut(name, self.columns - 2 * row.depth - (4 if row.badge else 2))

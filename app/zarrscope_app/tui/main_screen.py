@@ -9,12 +9,20 @@ from textual.screen import Screen
 
 
 class MainScreen(Screen[None]):
-    """A screen that lets the event loop do other work after each event.
+    """A screen that lets the event loop do other work between the pieces of its first painting.
 
-    Textual handles all waiting events of a screen in one step of the event loop. At the start these are three layouts,
-    each with a painting; the keys and rows that arrive meanwhile would wait for all of them.
+    Textual handles all waiting events of a screen in one step of the event loop. At the start these are several
+    layouts, each with a painting; the keys and rows that arrive meanwhile would wait for all of them.
     """
 
     async def on_event(self, event: events.Event) -> None:
-        await super().on_event(event)
+        if isinstance(event, events.Resize) and event.size == self.size and self.stack_updates:
+            # Textual reports the size of the first layout three times, and would repeat layout and painting each time.
+            # A layout that is still due is done by the timer of the screen.
+            self.check_idle()
+        elif isinstance(event, events.ScreenResume):
+            with self.app.batch_update():  # its styles and layout in this step, its painting in the next one
+                await super().on_event(event)
+        else:
+            await super().on_event(event)
         await asyncio.sleep(0)
