@@ -15,7 +15,7 @@ from contracts.journeys import Shelf, small_image, tree_of_all_kinds
 from zarrscope.errors import Refused
 from zarrscope.runtime.threads import Mailbox, shared
 from zarrscope.view.image import find_images
-from zarrscope_app.presenters import Forgetful, JobsPresenter, JobState, Session, SessionStatus, Workspace
+from zarrscope_app.presenters import EditStatus, Forgetful, JobsPresenter, JobState, Session, SessionStatus, Workspace
 from zarrscope_app.presenters.node_description import Info, as_text, describe
 from zarrscope_app.settings import FileSettings
 
@@ -68,6 +68,71 @@ def test_an_address_that_failed_can_be_retried(shelf: Shelf, workspace: Workspac
     session.retry()
     mailbox.run_until(settled(session))
     assert session.state.sentence == ""
+
+
+def test_an_address_that_failed_leaves_no_view_loading(shelf: Shelf, workspace: Workspace, mailbox: Mailbox) -> None:
+    session = workspace.open(shelf.address)
+    mailbox.run_until(lambda: session.state.status is SessionStatus.FAILED)
+    why = session.state.sentence
+    assert why
+    assert (session.edit.state.status, session.edit.state.sentence) == (EditStatus.EMPTY, why)
+    assert session.chunks.state.sentence == why
+    assert session.metadata.state.problem == why
+    assert session.slice.state.sentence == why
+    small_image(shelf)
+    session.retry()
+    mailbox.run_until(lambda: settled(session)() and bool(session.edit.state.ways[1:]))
+    assert session.edit.state.status is EditStatus.READ_ONLY
+    assert session.chunks.state.sentence != why
+    assert session.metadata.state.problem == ""
+
+
+def test_views_keep_a_node_if_its_place_cannot_be_opened_again(
+    shelf: Shelf, workspace: Workspace, mailbox: Mailbox
+) -> None:
+    small_image(shelf)
+    session = workspace.open(f"{shelf.address}/image")
+    mailbox.run_until(lambda: settled(session)() and bool(session.edit.state.ways[1:]))
+    shelf.failing = {"zarr.json", "image/zarr.json"}
+    session.reload()
+    mailbox.run_until(lambda: session.state.status is SessionStatus.FAILED)
+    assert session.slice.state.axes
+    assert session.edit.state.sentence != session.state.sentence
+    shelf.failing = set()
+    session.retry()
+    mailbox.run_until(settled(session))
+    assert session.slice.state.axes
+
+
+def test_the_form_names_the_reason_of_a_node_that_cannot_be_read(
+    shelf: Shelf, workspace: Workspace, mailbox: Mailbox
+) -> None:
+    tree_of_all_kinds(shelf)
+    session = workspace.open(f"{shelf.address}/many/img3")
+    mailbox.run_until(settled(session))
+    why = session.state.sentence
+    assert "/many/img3" in why
+    assert (session.edit.state.sentence, session.edit.state.path) == (why, "/many/img3")
+    session.select("/many/img2")
+    mailbox.run_until(lambda: settled(session)() and bool(session.edit.state.ways[1:]))
+    assert session.edit.state.path == "/many/img2"
+    session.select("/many/img3")
+    mailbox.run_until(settled(session))
+    assert (session.edit.state.sentence, session.edit.state.fields) == (why, ())
+
+
+def test_unsaved_edits_outlive_a_node_that_cannot_be_read(shelf: Shelf, workspace: Workspace, mailbox: Mailbox) -> None:
+    tree_of_all_kinds(shelf)
+    session = workspace.open(f"{shelf.address}/many/img2", writable=True)
+    mailbox.run_until(lambda: settled(session)() and bool(session.edit.state.ways[1:]))
+    session.edit.add("", "note")
+    session.select("/many/img3")
+    mailbox.run_until(settled(session))
+    assert session.edit.state.path == "/many/img3"
+    assert session.edit.dirty_paths == {"/many/img2"}
+    session.select("/many/img2")
+    mailbox.run_until(settled(session))
+    assert session.edit.state.changes == 1
 
 
 def test_what_is_selected_while_a_place_opens_again_is_where_one_gets(

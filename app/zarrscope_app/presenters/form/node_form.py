@@ -58,7 +58,7 @@ class NodeForm:
         self._loading: Ticket | None = None
         self._failure = ""
         self._lacking = ""
-        """The reason why the selected node has no attributes; "" for a node that can have some."""
+        """The reason why the selected node has no attributes, or cannot be read; "" for a node that can have some."""
         self.faulty = ""
         """The key of the faulty document of the node; "" if none is faulty."""
         self._way: Way = "image"
@@ -116,6 +116,15 @@ class NodeForm:
     def start(self) -> None:
         """Starts with another node, or with the same one again; the error of the previous node is no longer shown."""
         self._failure = ""
+
+    def show_nothing(self, sentence: str) -> None:
+        """Shows the reason why the node cannot be read, unless it has unsaved edits."""
+        self.stop_loading()
+        self._failure, self._lacking = "", sentence
+
+    def expect(self) -> None:
+        """Forgets the faults of the node before, because another one is being opened."""
+        self._failure = self._lacking = self.faulty = ""
 
     def look_again(self) -> None:
         """Called when the displayed draft, or other data about its node, may have changed: the next `state` then makes

@@ -86,7 +86,8 @@ class EditPresenter:
 
     def expect(self, path: str) -> None:
         """Prepares for a node that is being opened. If it has unsaved edits, its form is shown at once."""
-        self._expected, self._one.faulty = path, ""
+        self._expected = path
+        self._one.expect()
         self._to_expected()
 
     def _to_expected(self) -> None:
@@ -112,7 +113,18 @@ class EditPresenter:
         self._several, self._drafts.together = form, form is not None
 
     def show_nothing(self, sentence: str = "") -> None:
-        """Shows no form, for a node that cannot be read. The edits of other nodes stay."""
+        """Shows `sentence` in place of the form, for a node that cannot be read. Unsaved edits stay; those of this node
+        are shown."""
+        drafts = self._drafts
+        if self._several is not None:
+            drafts.path = self._expected
+            return
+        if drafts.path != self._expected:
+            self._leave()
+            self._waiting.forget()
+            drafts.path = self._expected
+        self._one.show_nothing(sentence)
+        self._refresh()
 
     def attach(self, hierarchy: Hierarchy, writable: bool) -> None:
         """Sets the hierarchy, which may be the same one opened again. Drafts stay; saving compares them with the stored

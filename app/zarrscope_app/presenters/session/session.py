@@ -152,7 +152,7 @@ class Session(
                 self.error = outcome.error
                 self._shown_problem = self.problems.add(outcome.error or RuntimeError())
                 self._status = SessionStatus.FAILED
-                self.tabs.bring_problems()
+                self.tabs.bring_problems(self._shown_problem.headline)
                 self.tree.fail(self._shown_problem.headline)
                 self._refresh()
                 return

@@ -30,6 +30,8 @@ class Tabs:
         self.presenters: dict[str, ViewPresenter] = {}
         self.front = "info"
         self._chosen = ""
+        self._shown = False
+        """Whether the views have shown a node. They keep showing it if the hierarchy cannot be opened again."""
         self._fit = frozenset({"problems"})
         self.add(VIEWS)
 
@@ -55,6 +57,7 @@ class Tabs:
     def show(self, details: NodeDetails) -> None:
         """Called when another node was selected: shows the node in each view that fits, and brings the tab that the
         person chose to the front if it fits, else the first view that `leads`."""
+        self._shown = True
         fit = {view.id for view in self.views if self._ask(view, partial(view.when, details), False)}
         for view in self.views:
             presenter = self.presenters[view.id]
@@ -81,9 +84,13 @@ class Tabs:
             self._chosen = "" if view.leads else id
         return view is not None
 
-    def bring_problems(self) -> None:
-        """Called when the hierarchy cannot be opened: no other tab fits then. The choice of the person stays."""
+    def bring_problems(self, sentence: str) -> None:
+        """Called when the hierarchy cannot be opened: no other tab fits then, and views that have not shown a node show
+        the reason `sentence`. The choice of the person stays."""
         self.front, self._fit = "problems", frozenset({"problems"})
+        if not self._shown:
+            for view in self.views:
+                self._ask(view, partial(self.presenters[view.id].show_nothing, sentence), None)
 
     def snapshot(self) -> tuple[Tab, ...]:
         """The tabs in their order; a presenter may have a `title` of its own that replaces that of its view."""
