@@ -108,6 +108,7 @@ def test_a_session_offers_to_follow_links_and_keeps_to_it(linked: str, mailbox: 
     assert session.state.offers == ()
     session.select("/document")
     mailbox.run_until(lambda: bool(session.state.offers))
+    assert "--" not in session.state.sentence, "applications have a command, not an option"
     assert session.state.offers == ("follow-links",)  # type: ignore[comparison-overlap]  # it has changed since it was last compared
     assert "leads out" in session.state.sentence
     session.follow_links()

@@ -19,9 +19,11 @@ from npe2 import PluginManager
 from qtpy.QtCore import QTimer
 
 import zarrscope
+from contracts.hostile_http import Ask, hostile
 from contracts.http_server import WebServer, folder_server, serving, web_server
-from contracts.journeys import SECONDS, Shelf, small_image
+from contracts.journeys import SECONDS, Shelf, miserly, small_image
 from zarrscope.dialects.detection import TABLE
+from zarrscope.errors import Denied
 from zarrscope_app import discovery
 from zarrscope_app.discovery import claims, narrow
 from zarrscope_app.napari.dock import Explorer
@@ -301,6 +303,50 @@ def test_a_person_gets_the_tree_of_a_hierarchy_that_is_no_image(viewer: Any, qtb
     dock._opened("/raw/image")
     qtbot.waitUntil(lambda: len(viewer.layers) == 1, timeout=int(3 * SECONDS * 1000))
     np.testing.assert_array_equal(np.asarray(viewer.layers[0].data), VALUES)
+
+
+# ---------------------------------------------------------------------- a server that denies access
+def test_a_login_is_asked_for_in_the_dock(viewer: Any, qtbot: Any, slow: WebServer) -> None:
+    slow.token = "key=a-secret"
+    place = f"{slow.url}/image"
+    with pytest.raises(Denied, match="401"):
+        viewer.open(place, plugin="zarrscope")
+    assert person(viewer, qtbot, place, lambda: None) == []
+    (dock,) = viewer.window._qt_window.findChildren(Explorer)
+    qtbot.waitUntil(lambda: dock.offers["credentials"].isVisible(), timeout=int(3 * SECONDS * 1000))
+    assert "401" in dock.facts.text()
+    assert "--" not in dock.facts.text()
+    dock.session.use_credentials({"address": f"{place}?{slow.token}"})
+    qtbot.waitUntil(lambda: [layer.name for layer in viewer.layers] == ["signal"], timeout=int(3 * SECONDS * 1000))
+
+
+def test_a_refusal_of_everything_is_answered_in_the_dock(viewer: Any, qtbot: Any) -> None:
+    """Such a server may deny access to this person, or answer in this way of missing values: both are offered."""
+
+    async def act(ask: Ask) -> None:
+        await ask.answer("403 Forbidden")
+
+    with hostile(act, {}) as server:
+        with pytest.raises(Denied, match="storage_options"):
+            viewer.open(f"{server.url}/image", plugin="zarrscope")
+        assert person(viewer, qtbot, f"{server.url}/image", lambda: None) == []
+        (dock,) = viewer.window._qt_window.findChildren(Explorer)
+        for offer in ("credentials", "missing-is-fill"):
+            qtbot.waitUntil(dock.offers[offer].isVisible, timeout=int(3 * SECONDS * 1000))
+        assert "--" not in dock.facts.text()
+        assert dock.session.credentials is not None
+
+
+def test_a_script_gives_options_or_what_it_has_opened(tmp_path: Path) -> None:
+    levels = Shelf()
+    small_image(levels)
+    with miserly(levels, {key for key in levels.list() if "/c/" in key}) as url:
+        ((data, _, _),) = read(f"{url}/image", storage_options={"missing_is_fill": True})
+        assert not np.asarray(data[0] if isinstance(data, list) else data).any(), "each value is the fill value"
+    place = volume(tmp_path / "a.zarr")
+    for given in (place, zarrscope.open(place), [zarrscope.open(place)]):
+        ((data, _, _),) = read(given, "/image")
+        np.testing.assert_array_equal(np.asarray(data), VALUES)
 
 
 # ---------------------------------------------------------------------- data that cannot be read

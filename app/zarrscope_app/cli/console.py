@@ -277,7 +277,7 @@ def say(message: str) -> None:
     click.echo(f"zarrscope: {visible(scrub(message))}", err=True)
 
 
-_OF_PYTHON = re.compile(r" \(storage_options=\{[^{}]*\}\)")
+_OF_PYTHON = re.compile(r" \((?:storage_options=\{[^{}]*\}|follow_links=True)\)")
 """The form of an advice for callers in Python, which stands in brackets behind the option of the command line."""
 
 

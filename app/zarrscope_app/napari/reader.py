@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from zarrscope_app.presenters.layers.layer_part import LayerPart
 
 LayerData = tuple[Any, dict[str, Any], str]
 
@@ -24,12 +27,14 @@ def get_reader(path: str | list[str]) -> Callable[[str | list[str]], list[Any]] 
 def opened(path: str | list[str]) -> list[Any]:
     """Like `read`, but while it reads, napari's window stays responsive and has a button to cancel. If there are
     several images and a window, the dock asks which one to add, and no layer is returned yet. If the node is no image,
-    a person gets the dock with its tree, and a script the error."""
+    or the server denies access, a person gets the dock with its tree or its question, and a script the error."""
+    from zarrscope.errors import ZarrscopeError
     from zarrscope.errors.confidential import public
     from zarrscope_app.napari.background_jobs import Stopped, while_shown
     from zarrscope_app.napari.background_planes import loop_runs
     from zarrscope_app.presenters import strings
     from zarrscope_app.presenters.image.choice import NoImage, SeveralImages
+    from zarrscope_app.presenters.problems import is_answerable
 
     try:
         text = strings.joined(strings.OPENING, strings.clean(public(_first(path))))
@@ -40,19 +45,24 @@ def opened(path: str | list[str]) -> list[Any]:
     except NoImage as error:
         if not loop_runs() or not _ask(path, strings.problem(error).headline, add=False):
             raise
+    except ZarrscopeError as error:
+        told = strings.problem(error)
+        if not is_answerable(told) or not loop_runs() or not _ask(path, told.headline, add=True):
+            raise
     except Stopped:
         _tell(strings.STOPPED)
     return [(None,)]  # npe2's way to say that the file was read and there is no layer to add
 
 
 def read(
-    url: str | list[str],
+    url: Any,
     path: str | None = None,
     number: int | None = None,
     *,
     channels: Sequence[int | str] = (),
     levels: tuple[int, int | None] | None = None,
     ranges: Mapping[str, tuple[int, int | None]] | None = None,
+    storage_options: Mapping[str, Any] | None = None,
 ) -> list[LayerData]:
     """The layers of each address, as napari takes them.
 
@@ -73,6 +83,8 @@ def read(
         The first and the last level (None: the coarsest); by default all.
     ranges
         Axis → the first and the last wanted index (None: to the end) of the finest level.
+    storage_options
+        Options for zarrscope.open, such as credentials.
 
     Returns
     -------
@@ -95,17 +107,18 @@ def read(
     >>> [arguments["name"] for _, arguments, kind in read(str(demo_folder("small"))) if kind == "labels"]
     ['organoids: nuclei (labels)']
     """
-    return _shown(_layers(url, path, number, channels=channels, levels=levels, ranges=ranges))
+    from zarrscope_app.presenters.layers.layer_part import LayerPart
+
+    part = LayerPart(tuple(channels), levels, ranges or {})
+    return _shown(_layers(url, path, number, part, storage_options))
 
 
 def _layers(
-    url: str | list[str],
+    url: Any,
     path: str | None = None,
     number: int | None = None,
-    *,
-    channels: Sequence[int | str] = (),
-    levels: tuple[int, int | None] | None = None,
-    ranges: Mapping[str, tuple[int, int | None]] | None = None,
+    part: LayerPart | None = None,
+    storage_options: Mapping[str, Any] | None = None,
 ) -> tuple[list[LayerData], tuple[str, ...]]:
     """Returns the layers and the warnings about them. May be called on any thread."""
     import zarrscope
@@ -115,12 +128,13 @@ def _layers(
     from zarrscope_app.presenters.session.state_text import decode_view, is_view
 
     planned: list[Layer] = []
-    part = LayerPart(tuple(channels), levels, ranges or {})
-    for address in map(str, url if isinstance(url, list) else [url]):
-        view = decode_view(address) if is_view(address) else None
-        hierarchy = zarrscope.open(view["url"] if view is not None else address)
+    for place in url if isinstance(url, list) else [url]:
+        view = decode_view(place) if isinstance(place, str) and is_view(place) else None
+        hierarchy = place
+        if not isinstance(place, zarrscope.Hierarchy):
+            hierarchy = zarrscope.open(view["url"] if view is not None else place, storage_options=storage_options)
         shown = path or (view["path"] if view is not None else hierarchy.initial_path)
-        planned += cut(plan(hierarchy[shown], view, number), part)
+        planned += cut(plan(hierarchy[shown], view, number), part or LayerPart())
     return [as_napari(layer) for layer in planned], notes(planned)
 
 

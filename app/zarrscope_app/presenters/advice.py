@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from zarrscope.errors import Denied, ZarrscopeError
 from zarrscope.errors.visible import visible
 
@@ -11,9 +13,26 @@ TAKE_AS_MISSING = (
 """Beside this sentence stands the command that does so."""
 
 
+_WORDS = (
+    (re.escape(Denied.UNTOLD_ADVICE), TAKE_AS_MISSING),
+    (r"(?:open|read it) with --follow-links \(follow_links=True\)", "follow links"),
+    (r"give --missing-is-fill \(storage_options=\{[^{}]*\}\)", "take refused values as missing"),
+    (r"only with --missing-is-fill", "only if they are taken as missing"),
+    (r", or name one: storage_options=\{'key_filename': …\}", ""),
+)
+"""Expressions for options in advice of the engine → the words of the applications, which offer commands instead."""
+
+
 def advice_of(error: ZarrscopeError) -> str:
     """The advice, which may name a command that the applications offer; "" if there is none."""
-    return TAKE_AS_MISSING if error.advice == Denied.UNTOLD_ADVICE else error.advice or ""
+    return in_applications(error.advice or "")
+
+
+def in_applications(text: str) -> str:
+    """Advice of the engine, or a warning, with commands of the applications in place of options."""
+    for option, command in _WORDS:
+        text = re.sub(option, command, text)
+    return text
 
 
 def sentence_of(message: str, key: str | None) -> str:

@@ -423,6 +423,11 @@ def beneath(found: Problem) -> tuple[str, ...]:
     return tuple(text for text in (found.place, "" if said else found.details) if text and text != found.headline)
 
 
+def is_answerable(problem: Problem) -> bool:
+    """Whether an application has a command or a question that may solve the problem."""
+    return bool(problem.offer or problem.tried)
+
+
 def problem_of(finding: Finding, store: str) -> Problem:
     """A finding of a check as a problem, in the words in which the error itself is shown. `store`: its address."""
     message = finding.message

@@ -19,7 +19,7 @@ from zarrscope.model.dtype import Fill
 from zarrscope.model.frozen import frozen
 from zarrscope.model.metadata import ArrayMetadata
 from zarrscope.runtime.lazy_numpy import np
-from zarrscope_app.presenters.advice import advice_of, sentence_of
+from zarrscope_app.presenters.advice import advice_of, in_applications, sentence_of
 
 # ---------------------------------------------------------------------- shared sentences
 MAX_HEXADECIMAL = 4096
@@ -495,4 +495,5 @@ def no_widget(title: str, error: BaseException) -> str:
 
 def warning(text: str, path: str = "", place: str = "") -> Problem:
     """A Problem of severity "warning" that has one sentence only."""
-    return Problem("warning", clean(text), clean(text), path=path, place=clean(place))
+    told = clean(in_applications(text))
+    return Problem("warning", told, told, path=path, place=clean(place))

@@ -116,7 +116,8 @@ class ReferenceStore(FsspecStore):
             raise OutsideLink(
                 f"The reference file refers to {path!r} on this computer, outside its own folder",
                 store=self.url,
-                advice="If you trust the author of the reference file, read it with --follow-links.",
+                advice="If you trust the author of the reference file, "
+                "read it with --follow-links (follow_links=True).",
             )
         return found
 

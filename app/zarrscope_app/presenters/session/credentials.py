@@ -170,6 +170,7 @@ class AsksCredentials(SessionPart):
 
     _opening: Opening
     _opener: Callable[..., Hierarchy]
+    _status: SessionStatus
     relocated = Signal()
     """Emitted when `url` has changed."""
     _tried: str | None = None
@@ -198,7 +199,11 @@ class AsksCredentials(SessionPart):
         return None if tried is None or self._trying else question_of(self._answer or self.url, tried)
 
     def _denied_to(self) -> str | None:
-        return next((each.tried for each in reversed(self.problems.items) if each.tried), self._tried)
+        told = self._tried
+        failed = self._status is SessionStatus.FAILED
+        if told is None and failed and any(each.offer == "missing-is-fill" for each in self.problems.items):
+            told = ""  # the server gives this answer of missing values, too, but also to people without a right
+        return next((each.tried for each in reversed(self.problems.items) if each.tried), told)
 
     def use_credentials(self, values: Mapping[str, str] | str) -> None:
         """Continues with the person's answer: a value for each field by name, or all in one line. An invalid answer is
