@@ -100,6 +100,8 @@ def test_gamma_and_inversion_bend_a_colour_map_too(kind: str) -> None:
 def test_gamma_is_typed(shelf: Shelf, view: Any) -> None:
     store(shelf, np.zeros((4, 4), "u1"))
     viewer = view("/a")
+    assert viewer.slice.type_gamma(0, "0,8") == ""
+    assert viewer.slice.state.channels[0].gamma == 0.8
     assert viewer.slice.type_gamma(0, "0.5") == ""
     assert viewer.slice.state.channels[0].gamma_text == "0.5"
     assert viewer.slice.type_gamma(0, "0") == "Gamma is a number from 0.05 to 20; 1 is linear."

@@ -59,6 +59,8 @@ def test_an_index_is_taken(shelf: Shelf, show: Any, text: str, index: int) -> No
         ("41", "z runs from 0 to 40; there is no 41."),
         ("-1", "z runs from 0 to 40; there is no -1."),
         ("1.5", "z needs a whole number from 0 to 40."),
+        ("1,5", "z needs a whole number from 0 to 40."),
+        ("1,000", "z runs from 0 to 40; there is no 1,000."),
         ("", "z needs a whole number from 0 to 40."),
         ("ten", "z needs a whole number from 0 to 40."),
     ],
@@ -76,7 +78,10 @@ def test_an_index_is_refused(shelf: Shelf, show: Any, text: str, sentence: str) 
 
 @pytest.mark.parametrize(
     ("text", "index"),
-    [("3", 6), ("3 µm", 6), ("3.2um", 6), ("0.003 mm", 6), ("3000 nm", 6), ("20", 40), ("2e-6 m", 4), ("0", 0)],
+    [
+        *[("3", 6), ("3 µm", 6), ("3.2um", 6), ("0.003 mm", 6), ("3000 nm", 6), ("20", 40), ("2e-6 m", 4), ("0", 0)],
+        *[("0,5", 1), ("3,2 µm", 6), (",5", 1), ("3200,0 nm", 6)],
+    ],
 )
 def test_a_position_shows_the_nearest_index(shelf: Shelf, show: Any, text: str, index: int) -> None:
     small_image(shelf)
@@ -94,6 +99,7 @@ def test_a_position_shows_the_nearest_index(shelf: Shelf, show: Any, text: str, 
         ("3 s", '"s" is not a unit of z: it is measured in µm.'),
         ("3 cubits", '"cubits" is not a unit of z: it is measured in µm.'),
         ("far", "z needs a position such as 0.5 µm."),
+        ("1,250 µm", "z needs a position such as 0.5 µm."),
     ],
 )
 def test_a_position_is_refused(shelf: Shelf, show: Any, text: str, sentence: str) -> None:
@@ -104,7 +110,7 @@ def test_a_position_is_refused(shelf: Shelf, show: Any, text: str, sentence: str
     assert picture.state.refusal.field == "position:z"
 
 
-@pytest.mark.parametrize(("text", "index"), [("7", 7), ("3.5", 7), ("3 µm", 6)])
+@pytest.mark.parametrize(("text", "index"), [("7", 7), ("3.5", 7), ("3,5", 7), ("3 µm", 6)])
 def test_one_line_takes_an_index_or_a_position(shelf: Shelf, show: Any, text: str, index: int) -> None:
     small_image(shelf)
     picture = show("/image")
@@ -122,7 +128,9 @@ def test_one_line_takes_an_index_or_a_position(shelf: Shelf, show: Any, text: st
         ("lo", "300–400", (300, 400)),
         ("hi", "300-400", (300, 400)),
         ("lo", "-5 - -3", (-5, -3)),
-        ("lo", "1,000 2,000", (1000, 2000)),
+        ("hi", "1,5", (0, 1.5)),
+        ("lo", "1,5–2,5", (1.5, 2.5)),
+        ("hi", "\N{MINUS SIGN},5 - 2,5e-1", (-0.5, 0.25)),
     ],
 )
 def test_contrast_limits_are_taken(shelf: Shelf, show: Any, end: str, text: str, limits: tuple[float, float]) -> None:
@@ -136,7 +144,10 @@ def test_contrast_limits_are_taken(shelf: Shelf, show: Any, end: str, text: str,
 
 @pytest.mark.parametrize(
     ("end", "text"),
-    [("lo", "255"), ("hi", "-1"), ("hi", "0"), ("lo", "nan"), ("lo", "inf"), ("lo", "x"), ("lo", "5–4")],
+    [
+        *[("lo", "255"), ("hi", "-1"), ("hi", "0"), ("lo", "nan"), ("lo", "inf"), ("lo", "x"), ("lo", "5–4")],
+        *[("lo", "1,250"), ("lo", "1,000 2,000"), ("lo", "12,345,678"), ("hi", "1,2,3")],
+    ],
 )
 def test_contrast_limits_are_refused(shelf: Shelf, show: Any, end: str, text: str) -> None:
     small_image(shelf)

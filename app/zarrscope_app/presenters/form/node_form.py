@@ -30,7 +30,6 @@ from zarrscope_app.presenters.form.saving import Saver
 from zarrscope_app.presenters.form.section_form import Judge, SectionForm, is_section_field
 from zarrscope_app.presenters.form.sections.model import surroundings_from
 from zarrscope_app.presenters.form.sections.table import SIZE, fields_of
-from zarrscope_app.presenters.form.typed_numbers import typed_number
 from zarrscope_app.presenters.form.view_models import (
     Diff,
     EditState,
@@ -43,6 +42,7 @@ from zarrscope_app.presenters.form.view_models import (
 from zarrscope_app.presenters.form.waiting import Waiting
 from zarrscope_app.presenters.form.whole_text import WHOLE, judgement, read_draft, status_of, ways_of
 from zarrscope_app.presenters.node_details import NodeDetails
+from zarrscope_app.presenters.typed_numbers import typed_number
 
 FOLD_ABOVE = 60
 """Lists and objects with more members than this are collapsed at first."""

@@ -20,8 +20,8 @@ from zarrscope_app.presenters.form.draft import Draft
 from zarrscope_app.presenters.form.mending import Verdict, verdict, version_of
 from zarrscope_app.presenters.form.sections.model import Subject, Surroundings
 from zarrscope_app.presenters.form.sections.table import SIZE, edits_of, fields_of, sections_of, takes_number
-from zarrscope_app.presenters.form.typed_numbers import typed_number
 from zarrscope_app.presenters.form.view_models import Field, FormSection
+from zarrscope_app.presenters.typed_numbers import typed_number
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 _REMEMBERED = 3

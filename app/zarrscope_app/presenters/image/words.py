@@ -13,6 +13,7 @@ from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.image.projection import METHODS
 from zarrscope_app.presenters.image.view_models import Measurement, Tile, TileState
 from zarrscope_app.presenters.request_names import host_of, requested
+from zarrscope_app.presenters.typed_numbers import typed_count, typed_length, typed_value
 from zarrscope_app.presenters.units import METRES, SECONDS
 
 MOST_PROPERTIES = 8
@@ -21,8 +22,7 @@ NO_SOLID = "This picture has no third axis."
 NO_SOLID_OF_KIND = "Only numbers have a maximum; labels, texts and times have none."
 PARTS = {"magnitude": "magnitude", "phase": "phase", "real": "real part", "imaginary": "imaginary part"}
 """The parts of complex values that can be drawn."""
-_AMOUNT = re.compile(r"(?P<number>[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?)\s*(?P<unit>\S*)")
-_NUMBER = r"[+−-]?(?:\d[\d,]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
+_NUMBER = r"[+−-]?(?:\d[\d,]*\.?\d*|[.,]\d+)(?:[eE][+-]?\d+)?"
 _RANGE = re.compile(rf"(?P<lo>{_NUMBER})\s*(?:–|—|-|\.\.+|to|\s)\s*(?P<hi>{_NUMBER})")
 _WHOLE = re.compile(r"[+-]?\d+")
 
@@ -300,13 +300,13 @@ def typed_label(text: str) -> int | str | None:
 
 def typed_gamma(text: str) -> float | str:
     """The gamma in a text; or the sentence that says why the text is invalid."""
-    value = _number(text)
+    value = typed_value(text)
     return value if value is not None and 0.05 <= value <= 20 else "Gamma is a number from 0.05 to 20; 1 is linear."
 
 
 def is_index(text: str) -> bool:
     """Whether a text is a whole number without a unit."""
-    return _WHOLE.fullmatch(text.split("/")[0].strip().replace(",", "")) is not None
+    return typed_count(text.split("/")[0]) is not None
 
 
 def typed_channel(text: str) -> tuple[int, str]:
@@ -323,11 +323,10 @@ def no_channel(number: int, count: int) -> str:
 def typed_index(text: str, axis: str, length: int) -> int | str:
     """The index in a text, or the sentence that says why the text is invalid. "31 / 63", the text of a slider,
     is accepted."""
-    given = text.split("/")[0].strip().replace(",", "")
+    index = typed_count(text.split("/")[0])
     name = strings.clean(axis, 24)
-    if not _WHOLE.fullmatch(given):
+    if index is None:
         return f"{name} needs a whole number from 0 to {strings.count(length - 1)}."
-    index = int(given)
     if not 0 <= index < length:
         return f"{name} runs from 0 to {strings.count(length - 1)}; there is no {strings.count(index)}."
     return index
@@ -336,13 +335,10 @@ def typed_index(text: str, axis: str, length: int) -> int | str:
 def typed_position(text: str, axis: str, image: Image, at: int) -> int | str:
     """The index nearest to the physical position in a text, or the sentence that says why the text is invalid."""
     name, own = strings.clean(axis, 24), image.axes[at].unit
-    read = _AMOUNT.fullmatch(text.strip().replace(",", ""))
+    read = typed_length(text)
     if read is None:
         return f"{name} needs a position such as {strings.length(image.physical(at, 1), own)}."
-    value, given, unit = float(read["number"]), read["unit"].replace("μ", "µ"), strings.unit(own)
-    given = strings.unit(given) if given not in METRES and given not in SECONDS else given
-    if given == "um":
-        given = "µm"
+    (value, given), unit = read, strings.unit(own)
     if given and given != unit:
         table = next((t for t in (METRES, SECONDS) if given in t and unit in t), None)
         if table is None:
@@ -360,10 +356,10 @@ def typed_limits(text: str, end: str, lo: float | None, hi: float | None) -> tup
     """Both contrast limits after a text was typed for one of them, or for both; or the reason why the text is
     invalid."""
     given = text.strip()
-    if (one := _number(given)) is not None:
+    if (one := typed_value(given)) is not None:
         low, high = (one, hi) if end == "lo" else (lo, one)
     elif (both := _RANGE.fullmatch(given)) is not None:
-        low, high = _number(both["lo"]), _number(both["hi"])
+        low, high = typed_value(both["lo"]), typed_value(both["hi"])
         if low is None or high is None:
             return strings.NOT_A_NUMBER
     else:
@@ -376,11 +372,3 @@ def typed_limits(text: str, end: str, lo: float | None, hi: float | None) -> tup
     if low >= high:
         return f"The upper limit must be greater than the lower one, {limit(low)}. Both at once: …–{limit(high)}"
     return low, high
-
-
-def _number(text: str) -> float | None:
-    try:
-        value = float(text.strip().replace(",", "").replace("−", "-"))
-    except ValueError:
-        return None
-    return value if math.isfinite(value) else None

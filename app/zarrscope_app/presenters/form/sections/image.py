@@ -11,8 +11,8 @@ from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form import words
 from zarrscope_app.presenters.form.sections.model import MOST_ROWS, Section, Subject, is_image, make_field
 from zarrscope_app.presenters.form.sections.shown_channels import listed_channels
-from zarrscope_app.presenters.form.typed_numbers import typed_number
 from zarrscope_app.presenters.form.view_models import Field, FormRow
+from zarrscope_app.presenters.typed_numbers import typed_number
 
 
 def _text(value: object) -> str:

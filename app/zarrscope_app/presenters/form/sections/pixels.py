@@ -11,8 +11,8 @@ from zarrscope.ome.validate import UNITS
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form import words
 from zarrscope_app.presenters.form.sections.model import Section, Subject, is_image, make_field
-from zarrscope_app.presenters.form.typed_numbers import typed_number, typed_unit
 from zarrscope_app.presenters.form.view_models import FormRow
+from zarrscope_app.presenters.typed_numbers import typed_number, typed_unit
 
 PLANE = ("y", "x")
 

@@ -15,8 +15,8 @@ from zarrscope_app.presenters.form.sections.model import Section, Subject
 from zarrscope_app.presenters.form.sections.pixels import PIXELS, takes
 from zarrscope_app.presenters.form.sections.plates import PLATE, WELL
 from zarrscope_app.presenters.form.sections.transformations import TRANSFORMATIONS
-from zarrscope_app.presenters.form.typed_numbers import typed_number
 from zarrscope_app.presenters.form.view_models import Field, FormSection
+from zarrscope_app.presenters.typed_numbers import typed_number
 
 SECTIONS: tuple[Section, ...] = (
     PIXELS, RESOLUTION, CHANNELS, IMAGE, AXES, TRANSFORMATIONS, LABELS, PROPERTIES, PLATE, WELL, CF, GEO, DIMENSIONS

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from fractions import Fraction
 
@@ -13,6 +14,7 @@ from zarrscope_app.presenters.units import METRES, SECONDS
 _TYPED = re.compile(r"(?P<number>[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d{1,3})?)\s*(?P<unit>[^\d\s.,]\S{0,20})?")
 _GROUPED = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
 """A comma that may separate thousands as well as decimals: 1,250."""
+_COUNT = re.compile(r"\s*[+-]?(\d+|[1-9]\d{0,2}(,\d{3})+)\s*")
 _NAMES = {strings.unit(name): name for names in UNITS.values() for name in names}
 """Symbol of a unit → its name in OME-Zarr."""
 
@@ -39,6 +41,24 @@ def typed_unit(text: str, type: str) -> tuple[str, str]:
     number, given = _parts(text)
     name = _NAMES.get(given, given)
     return (number, name) if number and name in UNITS.get(type, ()) else ("", "")
+
+
+def typed_value(text: str) -> float | None:
+    """The finite number in a typed text without a unit; None if it has none, or one of doubtful meaning: 1,250."""
+    number, unit = _parts(text)
+    value = float(number) if number and not unit else math.nan
+    return value if math.isfinite(value) else None
+
+
+def typed_length(text: str) -> tuple[float, str] | None:
+    """(number, symbol of the unit behind it or "") of a typed text; None as in `typed_value`."""
+    number, unit = _parts(text)
+    return (float(number), unit) if number and math.isfinite(float(number)) else None
+
+
+def typed_count(text: str) -> int | None:
+    """The whole number in a typed text, which may have commas between thousands, as in the texts of sliders."""
+    return int(text.replace(",", "")) if _COUNT.fullmatch(text.strip()) else None
 
 
 def _parts(text: str) -> tuple[str, str]:
