@@ -8,6 +8,7 @@ import os
 import stat
 import zipfile
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -47,6 +48,9 @@ def pasted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tup
     for name, dialect in (("x.zarr", "v3"), ("y.zarr", "v2"), ("z.n5", "n5")):
         with zarrscope.open(data / name, "w-", dialect=dialect) as h:
             h.create_array("/images/a", shape=(4,), dtype="u1", chunks=(4,))
+    for scheme in ("sqlite", "dbm", *(("lmdb",) if find_spec("lmdb") else ())):
+        with zarrscope.open(f"{scheme}://{data.as_posix()}/x.{scheme}", "w-") as h:
+            h.create_array("/images/a", shape=(4,), dtype="u1", chunks=(4,))
     with zipfile.ZipFile(data / "x.zip", "w") as archive:
         for file in sorted((data / "x.zarr").rglob("*")):
             if file.is_file():
@@ -75,6 +79,10 @@ def pasted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tup
         filtered = json.dumps({"name": "File Path", "value": volume})
         yield [
             (str(data / "x.zarr"), "/"),
+            (str(data / "x.sqlite"), "/"),
+            (str(data / "x.sqlite" / "images" / "a"), "/images/a"),
+            (f"{data / 'x.dbm'}::images/a", "/images/a"),
+            *([(str(data / "x.lmdb"), "/"), (str(data / "x.lmdb" / "images"), "/images")] if find_spec("lmdb") else []),
             ("~/my data/x.zarr", "/"),
             ("$DATA/x.zarr", "/"),
             (f'"{data / "x.zarr"}"', "/"),

@@ -10,6 +10,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -135,6 +136,106 @@ def test_a_file_of_something_else_is_told(scheme: str, tmp_path: Path) -> None:
         with pytest.raises((Unreadable, Unsupported)):
             zarrscope.open(f"{scheme}://{tmp_path}/x.db", mode)
     assert (tmp_path / "x.db").read_bytes() == b"something else" * 1000
+
+
+@pytest.fixture(params=FORMS)
+def found(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, Path]:
+    """The scheme and the plain path of a database that holds the array /g/a."""
+    with zarrscope.open(f"{request.param}://{tmp_path.as_posix()}/x.zarr", "w-") as h:
+        h.create_array("/g/a", shape=(2,), dtype="u1")[...] = 7
+    return request.param, tmp_path / "x.zarr"
+
+
+def test_a_database_opens_by_its_plain_path(found: tuple[str, Path]) -> None:
+    scheme, path = found
+    with zarrscope.open(str(path)) as h:
+        assert h.store.url.startswith(f"{scheme}://")
+        assert not h.store.writable
+        assert any(f"opened as {scheme}://" in warning for warning in h.warnings)
+        assert [child.name for child in h["/g"].children()] == ["a"]
+    for text in (f"{path}/g/a", f"{path}::g/a", f"{path}/g/a/zarr.json"):
+        assert zarrscope.open_array(text)[...].tolist() == [7, 7], text
+    assert zarrscope.open_array(path, "/g/a")[...].tolist() == [7, 7]
+
+
+@pytest.mark.parametrize("mode", ["r+", "a"])
+def test_a_database_is_written_by_its_plain_path(found: tuple[str, Path], mode: Any) -> None:
+    scheme, path = found
+    before = {each.name for each in path.parent.rglob("*")}
+    with zarrscope.open_array(f"{path}/g/a", mode=mode).hierarchy as h:
+        h.create_group("/new")
+        array = h["/g/a"]
+        assert isinstance(array, zarrscope.Array)
+        array[0] = 9
+    assert zarrscope.open_array(f"{scheme}://{path.as_posix()}/g/a")[...].tolist() == [9, 7]
+    assert "new" in zarrscope.open(path)
+    assert {each.name for each in path.parent.rglob("*")} - before <= {"x.zarr.bak"}, "no folder was made"
+
+
+@pytest.mark.parametrize("scheme", FORMS)
+def test_a_database_of_another_program_is_not_written(scheme: str, tmp_path: Path) -> None:
+    path = tmp_path / "x.db"
+    if scheme == "sqlite":
+        with sqlite3.connect(path) as other:
+            other.execute("CREATE TABLE bookmarks(id)")
+        other.close()
+    else:
+        with closing(open_store(f"{scheme}://{path.as_posix()}", "w-")) as store:
+            store.set("bookmark", b"1")
+    before = {each: each.read_bytes() for each in tmp_path.rglob("*") if each.is_file() and each.name != "lock.mdb"}
+    for mode in ("r", "r+"):
+        with pytest.raises((NotFound, Unsupported)):
+            zarrscope.open(path, mode)
+    if scheme == "sqlite":
+        with pytest.raises(Unsupported, match="nor a metadata file"):
+            zarrscope.open(path, "a")
+    else:
+        zarrscope.open(path, "a").close()
+    assert {each: each.read_bytes() for each in before} == before
+
+
+def test_the_files_of_dbm_lead_to_their_database(tmp_path: Path) -> None:
+    import dbm.dumb
+
+    with dbm.dumb.open(str(tmp_path / "x"), "c") as file:
+        file[".zgroup"] = b'{"zarr_format": 2}'
+        file[".zattrs"] = b'{"by": "dbm"}'
+    for name in ("x", "x.dat", "x.dir"):
+        assert zarrscope.open(tmp_path / name)["/"].attributes == {"by": "dbm"}, name
+    (tmp_path / "x").mkdir()
+    with pytest.raises(NotFound):
+        zarrscope.open(tmp_path / "x")
+
+
+@pytest.mark.skipif(find_spec("lmdb") is None, reason="lmdb is not installed")
+def test_a_file_of_lmdb_opens_by_its_plain_path(tmp_path: Path) -> None:
+    import lmdb
+
+    with lmdb.open(str(tmp_path / "x.lmdb"), subdir=False) as made, made.begin(write=True) as transaction:
+        transaction.put(b".zgroup", b'{"zarr_format": 2}')
+    assert zarrscope.open(tmp_path / "x.lmdb").dialect.name == "v2"
+    with zarrscope.open(f"lmdb://{tmp_path.as_posix()}/y", "w-"):
+        pass
+    assert zarrscope.open(tmp_path / "y" / "data.mdb").store.url == f"lmdb://{tmp_path.as_posix()}/y"
+
+
+def test_a_database_whose_package_is_missing_names_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from zarrscope.errors.installing import how_to_install
+    from zarrscope.stores import registry
+
+    (tmp_path / "data.mdb").write_bytes(b"x")
+    monkeypatch.setattr(registry, "_missing", list)
+    with pytest.raises(Unsupported, match="lmdb, which is not installed") as raised:
+        zarrscope.open(tmp_path)
+    assert raised.value.advice == how_to_install("lmdb")
+
+
+def test_a_plain_folder_is_not_looked_at_for_databases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from zarrscope.stores.local import databases
+
+    zarrscope.open(tmp_path / "x.zarr", "w-").create_array("/a", shape=(1,), dtype="u1")
+    monkeypatch.setattr(databases, "database_at", lambda path: pytest.fail(f"looked at {path}"))
+    assert zarrscope.open_array(tmp_path / "x.zarr", "/a").shape == (1,)
 
 
 OF_ZARR2 = {"sqlite": "SQLiteStore", "dbm": "DBMStore", "lmdb": "LMDBStore"}

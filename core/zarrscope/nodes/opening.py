@@ -306,6 +306,8 @@ def _opened(
     if detected is None:
         if (repository := _repository(store, mode)) is not None:
             return _opened(repository, "r", dialect, lenient, consolidated, fallbacks)
+        if (database := _database(store, mode)) is not None:
+            return _opened(database, "r" if mode == "r" else "r+", dialect, lenient, consolidated, fallbacks)
         if mode in ("a", "w-"):
             return _created(store, dialect or "v3")
         from zarrscope.nodes.search import has_nodes
@@ -352,6 +354,21 @@ def _repository(store: Store, mode: Mode) -> Store | None:
             advice="Open it with mode='r', or write to it with icechunk.",
         )
     return IcechunkStore(store)
+
+
+def _database(store: Store, mode: Mode) -> Store | None:
+    """The store of the LMDB environment in a folder of this computer; None if there is none. With the mode "w-" such a
+    folder was refused before, because it is not empty."""
+    if mode == "w-" or not store.url.startswith("file:"):
+        return None
+    from zarrscope.stores.local.opening import open_database
+    from zarrscope.stores.local.paths import path_of
+
+    found = open_database(path_of(store.url), mode, None)
+    if found is not None:
+        found.document_limit = store.document_limit
+        found.remark = ". ".join(filter(None, (store.remark, found.remark)))
+    return found
 
 
 def reopened(store: Store) -> Hierarchy:

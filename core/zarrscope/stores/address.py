@@ -284,6 +284,8 @@ def _local(path: str) -> Address:
         if inner[-1] in METADATA_FILES:
             inner.pop()
         return Address(file_url(place), "/".join(inner))
+    if inner and (database := _database(place, inner)) is not None:
+        return database
     if place.lower().endswith(REFERENCES):
         from zarrscope.stores.references import looks_referenced
 
@@ -291,6 +293,18 @@ def _local(path: str) -> Address:
             return Address(file_url(path))
         return Address(f"reference://::{file_url(place)}", _clean("/".join(inner)))
     return Address(file_url(path))
+
+
+def _database(place: str, inner: list[str]) -> Address | None:
+    """The address of a node in a SQLite, LMDB or dbm database; None if there is none at `place`, nor at its first
+    missing name, to which dbm adds an ending."""
+    from zarrscope.stores.local.databases import database_at
+
+    for names in (0, 1) if len(inner) > 1 else (0,):
+        path = os.path.join(place, *inner[:names])
+        if database_at(path) is not None:
+            return Address(file_url(path), _clean("/".join(inner[names:])))
+    return None
 
 
 def _web(text: str) -> Address:

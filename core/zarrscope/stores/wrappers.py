@@ -36,6 +36,7 @@ class Wrapper(Store):
         self.writable = store.writable
         self.remote = store.remote
         self.document_limit = store.document_limit
+        self.remark = store.remark
 
     def before(self, operation: str, key: str) -> None:
         """Called before each operation: get, list_prefix, list_dir, index, set, erase, erase_prefix, move_prefix."""

@@ -1,4 +1,4 @@
-"""Opens the store at a file:// address: a folder, or a .zip or .ozx archive."""
+"""Opens the store at a file:// address: a folder, a .zip or .ozx archive, or a database of zarr-python 2."""
 
 from __future__ import annotations
 
@@ -21,15 +21,20 @@ def open_path(url: str, mode: Mode, options: StoreOptions) -> Store:
     if not folder and os.path.isfile(path):
         if looks_zipped(path):
             return open_archive(path, url, mode)
+        if (database := open_database(path, mode, options)) is not None:
+            return database
         raise Unsupported(
-            f"{path} is a file, but neither a .zip archive nor a metadata file of Zarr",
+            f"{path} is a file, but neither a .zip archive, a database of Zarr nor a metadata file of Zarr",
             feature="file",
             store=url,
             advice="Open the folder that holds zarr.json, .zgroup or .zarray.",
         )
     if not folder and os.path.exists(path):
         raise no_file(url, None)
-    if mode in ("r", "r+") and not folder and not os.path.lexists(path):
+    missing = not folder and not os.path.lexists(path)
+    if missing and mode != "w-" and (database := open_database(path, mode, options)) is not None:
+        return database
+    if missing and mode in ("r", "r+"):
         raise NotFound(f"There is no file or folder {path}", store=url, advice=nearest(path))
     if not folder and path.lower().endswith(ARCHIVES):
         return open_archive(path, url, mode)
@@ -38,6 +43,13 @@ def open_path(url: str, mode: Mode, options: StoreOptions) -> Store:
     from zarrscope.stores.local.store import LocalStore
 
     return LocalStore(path, writable=mode != "r")
+
+
+def open_database(path: str, mode: Mode, options: StoreOptions) -> Store | None:
+    """The store for the SQLite, LMDB or dbm database at a path; None if there is none (databases.py)."""
+    from zarrscope.stores.local.databases import open_found
+
+    return open_found(path, mode, options)
 
 
 def _is_empty(folder: str) -> bool:
