@@ -69,7 +69,10 @@ def main() -> int:
     wide, high = (round(cell * count + frame) for cell, count, frame in zip(CELL, size, FRAME, strict=True))
     with tempfile.TemporaryDirectory() as folder:
         page = Path(folder) / "terminal.html"
-        page.write_text(f"<style>body {{margin: 0; background: #fff}} svg {{width: {wide}px}}</style>{text}", "utf-8")
+        page.write_text(
+            f"<meta charset='utf-8'><style>body {{margin: 0; background: #fff}} svg {{width: {wide}px}}</style>{text}",
+            "utf-8",
+        )
         options = ("--headless", "--no-sandbox", "--hide-scrollbars", f"--window-size={wide},{high}")
         shot = f"--screenshot={asked.file.absolute()}"
         subprocess.run([browser, *options, shot, page.as_uri()], check=True, capture_output=True)

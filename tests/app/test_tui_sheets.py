@@ -160,10 +160,10 @@ def test_every_other_dialog_shows_its_keys(place: str, size: tuple[int, int]) ->
 
 # ---------------------------------------------------------------------- the list of keys
 def test_keys_are_listed_as_they_are_typed() -> None:
-    """A capital letter is displayed only for a key with Shift: N is another key than n."""
+    """A capital letter is displayed only for a key with Shift: N is another key than n, and V than v."""
     listed = {key for keys, _ in key_sheet(*TERMINAL_KEYS) for key in keys.split(" · ")}
     assert {"e", "w", "q", "a", "v", "x"} <= listed
-    assert {key for key in listed if len(key) == 1 and key.isupper()} == {"N"}
+    assert {key for key in listed if len(key) == 1 and key.isupper()} == {"N", "V"}
     quits = next(keys for keys, label in key_sheet(*TERMINAL_KEYS) if label == "Quit")
     assert quits == "q · Ctrl+C"
 
@@ -171,4 +171,4 @@ def test_keys_are_listed_as_they_are_typed() -> None:
 def test_a_listed_letter_gives_its_command() -> None:
     for found in COMMANDS:
         for key in terminal_keys(found):
-            assert len(key) > 1 or found.id == "quit" or KEYS[key] == found.id
+            assert len(key) > 1 or found.id == "quit" or KEYS[key.lower()] == found.id

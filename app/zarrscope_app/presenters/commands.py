@@ -195,8 +195,9 @@ TERMINAL_KEYS = (
 )
 """Keys that replace the mouse in terminals, and keys of its form."""
 
-IN_TERMINALS = {"quit": ("q", "Ctrl+C"), "find": ("/",), "find-channel": ("Ctrl+F",)}
-"""Command → its keys in terminals, in place of those of a window. Most terminals send Ctrl+Shift+F as Ctrl+F."""
+IN_TERMINALS = {"quit": ("q", "Ctrl+C"), "find": ("/",), "find-channel": ("Ctrl+F",), "three-views": ("V",)}
+"""Command → its keys in terminals, in place of those of a window. Most terminals send Ctrl+Shift+F as Ctrl+F. Other
+letters are typed small, but `v` is the value cursor there."""
 
 
 def command(id: str) -> Command:

@@ -429,6 +429,16 @@ class Keyboard:
         else:
             self.ask(LABELS["channel-name"], "", self._show_channel, self.app.picture)
 
+    def _three_views(self) -> None:
+        """Shows the two other planes through the crosshair, or the picture alone."""
+        tab = next((tab for tab in self.session.state.tabs if tab.id == "image"), None)
+        if tab is None or not tab.enabled or not self.app.picture.toggle_cross():
+            self.app.notify(words.NO_THIRD_AXIS)
+            return
+        self.session.set_tab("image")
+        self.app.bring_pane()
+        self.focus(self.app.picture)
+
     def _show_channel(self, text: str) -> None:
         if text.strip() and self.session.slice.show_named(text) is None:
             self.app.notify(LABELS["channel-unknown"])
@@ -456,6 +466,7 @@ OWN: dict[str, Callable[[Keyboard], object]] = {
     "keys": lambda keys: keys.app.show_sheet(KeySheet(OWN.keys() | ACTIONS.keys())),
     "find": lambda keys: keys.filter(),
     "find-channel": lambda keys: keys._find_channel(),
+    "three-views": lambda keys: keys._three_views(),
     "zoom-in": lambda keys: keys.app.picture.zoom(0.8),
     "zoom-out": lambda keys: keys.app.picture.zoom(1.25),
     "fit": lambda keys: keys.app.picture.fit(),

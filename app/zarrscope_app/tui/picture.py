@@ -20,6 +20,7 @@ from textual.widget import Widget
 from zarrscope_app.presenters import Rect, Session
 from zarrscope_app.tui.cells import Cells
 from zarrscope_app.tui.characters import REST_TOLERANCE, Grid, Look, Rgb, cells_of, steadied, written_over
+from zarrscope_app.tui.cross_panels import CrossPanels
 from zarrscope_app.tui.entry import Painter
 from zarrscope_app.tui.line_drawing import plotted
 
@@ -51,6 +52,8 @@ class PictureWidget(Painter, Widget, can_focus=True):
         self.rect: Rect | None = None
         self.cursor: tuple[int, int] | None = None
         """(row, column) of the value cursor in pixels of the picture; None while it is switched off."""
+        self.cross = CrossPanels(self._arranged, self.show)
+        """The two other planes through the crosshair."""
         self._grid: Grid | None = None
         self._steady: Rgb | None = None
         """The pixels that were displayed last, to send fewer bytes where pixels are equal."""
@@ -77,6 +80,7 @@ class PictureWidget(Painter, Widget, can_focus=True):
     def follow(self, session: Session) -> None:
         """Shows the picture of another session, at the part that it showed last."""
         super().follow(session)
+        self.cross.attach()
         self.cursor, self._grid, self._steady = None, None, None
         frame, rect = session.slice.frame, session.slice.visible_rect
         if frame.shape[0] and rect[2] > rect[0] and rect[3] > rect[1] and self.pixels[0]:
@@ -87,9 +91,27 @@ class PictureWidget(Painter, Widget, can_focus=True):
             self.show()
 
     @property
-    def pixels(self) -> tuple[int, int]:
+    def _whole_pixels(self) -> tuple[int, int]:
         """The size of the widget (height, width) in the pixels that its cells show."""
         return self.size.height * self.look.rows, self.size.width * self.look.columns
+
+    @property
+    def pixels(self) -> tuple[int, int]:
+        """The size (height, width) of the picture; the other planes take a part of the widget."""
+        return self.cross.room(self._whole_pixels)
+
+    def toggle_cross(self) -> bool:
+        """Opens the two other planes through the crosshair, or closes them. Returns False if there is no third axis."""
+        return self.session.slice.state.kind == "image" and self.cross.toggle(self.session.slice)
+
+    def _arranged(self) -> None:
+        """Gives the picture the room that the other planes leave, after they were opened or closed."""
+        self.cursor = None
+        (height, width), (y0, x0, y1, x1) = self.session.slice.frame.shape, self.session.slice.visible_rect
+        seen = max(0.0, y0), max(0.0, x0), min(float(height), y1), min(float(width), x1)
+        if height and self.pixels[0] and seen[0] < seen[2] and seen[1] < seen[3]:
+            self.look_at(seen)
+        self.show()
 
     # ------------------------------------------------------------------ painting
     def show(self) -> None:
@@ -104,6 +126,8 @@ class PictureWidget(Painter, Widget, can_focus=True):
         if frame.shape[0] and (asked := self.session.slice.take_rect()) is not None:
             self.look_at(asked)
             return
+        if self.rect is not None:
+            self.cross.move_along(self.rect, self._whole_pixels)
         self._stale = True
         now = time.monotonic()
         due = max(now, self._free, self._whole(now))
@@ -130,7 +154,7 @@ class PictureWidget(Painter, Widget, can_focus=True):
         self._timer, self._stale = None, False
         began = time.monotonic()
         self._incomplete = began if self._incomplete else 0.0
-        height, width = self.pixels
+        height, width = self._whole_pixels
         self._plot = []
         if self.session.slice.state.kind != "image" or not height or not width:
             self._grid, self._lines = None, []
@@ -140,16 +164,19 @@ class PictureWidget(Painter, Widget, can_focus=True):
                 self._plot = plotted(line.low, line.high, *self.size[::-1], signs)
             self.refresh()
             return
-        picture = self.session.slice.picture(height, width)
+        crossed = bool(self.cross.panels)
+        picture = self.cross.picture((height, width)) if crossed else self.session.slice.picture(height, width)
         if self.look.tolerance:
             alone = rest or began - self._changed >= REST_SECONDS
             picture = steadied(picture, self._steady, REST_TOLERANCE if alone else self.look.tolerance)
             self._steady = picture.copy()
             self._refine_later(not alone)
         if self.cursor is not None:
-            y, x = (min(at, most - 1) for at, most in zip(self.cursor, (height, width), strict=True))
+            y, x = (min(at, most - 1) for at, most in zip(self.cursor, self.pixels, strict=True))
             picture[y, x] = 255 - picture[y, x] // 2
         before, after = self._grid, cells_of(picture, self.look, steady=bool(self.look.tolerance))
+        if crossed:
+            self.cross.name_axes(after, self.look)
         frame = self.session.slice.frame
         if frame.failed or self.session.waiting:  # the status line is too short for the reason
             written_over(after, frame.over)
@@ -269,7 +296,10 @@ class PictureWidget(Painter, Widget, can_focus=True):
         return y0 + (row + 0.5) / max(1, height) * (y1 - y0), x0 + (column + 0.5) / max(1, width) * (x1 - x0)
 
     def _probe(self) -> None:
-        if self.cursor is None or self.rect is None:
+        if self.cross.is_open:
+            if self.cursor is not None:
+                self.cross.pick(*self.cursor)
+        elif self.cursor is None or self.rect is None:
             self.session.slice.unpin()
         else:
             self.session.slice.hover(*self._place(*self.cursor))
@@ -278,8 +308,10 @@ class PictureWidget(Painter, Widget, can_focus=True):
 
     # ------------------------------------------------------------------ mouse
     def on_mouse_move(self, event: events.MouseMove) -> None:
-        if self.rect is not None and self.cursor is None:
-            self.session.slice.hover(*self._place(event.y * self.look.rows, event.x * self.look.columns))
+        row, column = event.y * self.look.rows, event.x * self.look.columns
+        height, width = self.pixels
+        if self.rect is not None and self.cursor is None and row < height and column < width:
+            self.session.slice.hover(*self._place(row, column))
             self.post_message(self.Probed())
 
     def on_leave(self, _: events.Leave) -> None:
@@ -297,7 +329,10 @@ class PictureWidget(Painter, Widget, can_focus=True):
     def on_click(self, event: events.Click) -> None:
         if self.rect is None:
             return
-        y, x = self._place(event.y * self.look.rows, event.x * self.look.columns)
+        row, column = event.y * self.look.rows, event.x * self.look.columns
+        if self.cross.pick(row, column):
+            return
+        y, x = self._place(row, column)
         for tile in self.session.slice.frame.tiles:
             if tile.state.value == "failed" and tile.rect[0] <= y < tile.rect[2] and tile.rect[1] <= x < tile.rect[3]:
                 self.session.slice.retry(tile.key)
