@@ -306,17 +306,27 @@ def test_a_very_long_line_is_inserted_in_pieces_that_double(qtbot: Any, lines: i
     assert lines > 1 or len(pieces) == 7
 
 
-def test_a_very_long_line_is_broken_for_display_and_given_back_unbroken(qtbot: Any) -> None:
+WIDE = "\U0001d7d8"
+"""A character of two UTF-16 units, in which Qt counts."""
+
+
+def units(text: str) -> int:
+    return len(text.encode("utf-16-le")) // 2
+
+
+@pytest.mark.parametrize("sign", ["", WIDE, f"é{WIDE}"])
+def test_a_very_long_line_is_broken_for_display_and_given_back_unbroken(qtbot: Any, sign: str) -> None:
     """Qt lays out a line in one piece: a second for 4 MB."""
     from zarrscope_app.qt.long_text import LINE, LongText
 
     editor = LongText()
     qtbot.addWidget(editor)
-    text = '{"a": 1,\n"points": [' + "12345, " * (LINE // 2) + "needle, " + "x" * (3 * LINE) + "]\n}"
+    long = f"x{sign}" * (3 * LINE)
+    text = f'{{"a{sign}": 1,\n"points": [' + f"12345{sign}, " * (LINE // 2) + f"needle, {long}]\n}}"
     editor.show_text(text)
     qtbot.waitUntil(lambda: not editor.filling, timeout=MILLISECONDS)
     shown = editor.toPlainText().split("\n")
-    assert max(map(len, shown)) <= LINE + 1
+    assert max(map(units, shown)) <= LINE + 1
     assert len(shown) > 6
     assert editor.content() == text
     document = editor.document()
@@ -340,6 +350,10 @@ def test_a_very_long_line_is_broken_for_display_and_given_back_unbroken(qtbot: A
     data = editor.createMimeDataFromSelection()
     assert data is not None
     assert data.text() == changed
+    beyond = "\U0001d7d9"  # its first unit is that of the other
+    for other in (changed.replace(WIDE, beyond, 1), changed.replace(WIDE, "", 1), changed):
+        editor.show_text(other)
+        assert editor.content() == other
     second = document.findBlockByNumber(2)
     assert editor.continues(second)
     cursor = editor.textCursor()
@@ -348,7 +362,8 @@ def test_a_very_long_line_is_broken_for_display_and_given_back_unbroken(qtbot: A
     assert editor.content() == changed, "the line break is for display only"
 
 
-def test_typing_at_a_soft_break_changes_only_what_is_typed(qtbot: Any) -> None:
+@pytest.mark.parametrize("sign", ["", WIDE])
+def test_typing_at_a_soft_break_changes_only_what_is_typed(qtbot: Any, sign: str) -> None:
     from qtpy.QtCore import Qt
 
     from zarrscope_app.qt.long_text import LINE, LongText
@@ -356,14 +371,16 @@ def test_typing_at_a_soft_break_changes_only_what_is_typed(qtbot: Any) -> None:
     editor = LongText()
     qtbot.addWidget(editor)
     editor.setLineWrapMode(LongText.LineWrapMode.NoWrap)  # so that End goes to the break
-    text = "[" + "123, " * LINE + "4]"
+    text = f"[{sign}" + f"123{sign}, " * LINE + f"4{sign}]"
     editor.show_text(text)
     qtbot.waitUntil(lambda: not editor.filling, timeout=MILLISECONDS)
     editor.show()
     keys: Any = Qt.Key
     break_ = len(editor.toPlainText().split("\n")[0]) - 1  # the position of the first soft break in the text
 
-    def press(*pressed: Any, at: int = 3) -> str:
+    assert units(editor.toPlainText().split("\n")[0]) > LINE // 2
+
+    def press(*pressed: Any, at: int = units(text[:3])) -> str:
         """The text after these keys, pressed from a position in it; all are undone then."""
         cursor = editor.textCursor()
         cursor.setPosition(at)
@@ -389,6 +406,61 @@ def test_typing_at_a_soft_break_changes_only_what_is_typed(qtbot: Any) -> None:
     assert press(end, (keys.Key_Right, shift), (keys.Key_Right, shift), keys.Key_Delete) == (
         text[:break_] + text[break_ + 1 :]
     )
+
+
+@pytest.mark.parametrize("near", ["before", "after"])
+def test_a_sign_of_two_units_at_a_soft_break_is_removed_whole(qtbot: Any, near: str) -> None:
+    from qtpy.QtCore import Qt
+
+    from zarrscope_app.qt.long_text import LINE, LongText
+
+    editor = LongText()
+    qtbot.addWidget(editor)
+    editor.setLineWrapMode(LongText.LineWrapMode.NoWrap)
+    text = WIDE * (3 * LINE)  # without commas, so that a break is beside a sign
+    editor.show_text(text)
+    qtbot.waitUntil(lambda: not editor.filling, timeout=MILLISECONDS)
+    editor.show()
+    first = editor.toPlainText().split("\n")[0]
+    assert units(first) == LINE + 1, "no sign is cut in two"
+    cursor = editor.textCursor()
+    cursor.setPosition(LINE if near == "before" else LINE + 2)
+    editor.setTextCursor(cursor)
+    qtbot.keyClick(editor, Qt.Key.Key_Delete)
+    assert editor.content() == text[:-1]
+    qtbot.keyClick(editor, Qt.Key.Key_Backspace)
+    assert editor.content() == text[:-2]
+    qtbot.keyClick(editor, Qt.Key.Key_7)
+    assert sorted(editor.content()) == sorted(f"{text[:-2]}7")
+    assert editor.content().index("7") == LINE // 2 - 1
+    while editor.document().isUndoAvailable():
+        editor.undo()
+    assert editor.content() == text
+
+
+def test_a_document_of_one_line_with_a_sign_of_two_units_keeps_all_other_bytes(
+    qtbot: Any, place: str, shown: Callable[[str], Any]
+) -> None:
+    from qtpy.QtCore import Qt
+
+    path = Path(place) / "zarr.json"
+    document = json.loads(path.read_text())
+    document["attributes"]["mine"] = {"note": f"as {WIDE} was", "points": [*range(100_000)], "last": f"{WIDE} end"}
+    before = json.dumps(document, ensure_ascii=False).encode()
+    path.write_bytes(before)
+    window = shown("json")
+    session, text = window.workspace.current, window.form.json.text
+    qtbot.waitUntil(lambda: len(text.content()) > 500_000 and not text.filling, timeout=MILLISECONDS)
+    assert text.soft
+    at = text.content().index(" end")
+    text.select_span(at, at)
+    text.setFocus()
+    qtbot.keyClick(text, Qt.Key.Key_7)
+    window.form.json.commit()
+    qtbot.waitUntil(lambda: session.edit.brief.changes == 1, timeout=MILLISECONDS)
+    session.edit.save()
+    qtbot.waitUntil(lambda: not session.edit.saving and not session.edit.brief.changes, timeout=MILLISECONDS)
+    assert path.read_bytes() == before.replace(f"{WIDE} end".encode(), f"{WIDE}7 end".encode())
 
 
 def test_a_long_text_shows_its_beginning(qtbot: Any, place: str, shown: Callable[[str], Any]) -> None:

@@ -6,11 +6,15 @@ space as a space: `text_in` and `LongText.content` return the characters that we
 Qt lays out a line in one piece, which takes a second for a line of 4 MB. Longer lines are therefore broken for display:
 a soft break is the invisible character U+206F, which Unicode advises against and nobody types, and a line break.
 `content`, copied text and line numbers are those of the text without soft breaks, so an edit saves all other bytes as
-they were. A text is shown unbroken if it has that character itself, or characters of two UTF-16 units, because
-positions in it would have to be counted twice.
+they were. A text is shown unbroken if it has that character itself.
+
+Qt counts positions in UTF-16 units, Python in characters. Displayed text is therefore kept as a string of units, in
+which a character such as an emoji is two surrogates: positions in it are those of Qt.
 """
 
 from __future__ import annotations
+
+import numpy as np
 
 from zarrscope.jsondoc.parts import common_beginning, common_end
 from zarrscope_app.qt.toolkit.core import QMimeData, QSignalBlocker, Qt, QTimer
@@ -45,15 +49,49 @@ def has_longer_line(text: str, most: int) -> bool:
     return False
 
 
+def _plain(text: str) -> bool:
+    """Whether each character is one UTF-16 unit, as Qt counts positions."""
+    # Encoding is many times as fast as looking for the largest character.
+    return text.isascii() or len(text.encode("utf-16-le", "surrogatepass")) == 2 * len(text)
+
+
+def _units(text: str) -> str:
+    """The UTF-16 units of a text, each as a character of the result."""
+    if _plain(text):
+        return text
+    # Python's decoders join surrogates or treat them one by one; numpy takes any numbers, at once. It leaves out zeros
+    # at the end of a string, hence the letter.
+    units = np.frombuffer(f"{text}x".encode("utf-16-le", "surrogatepass"), "<u2").astype(np.uint32)
+    return str(units.view(f"U{len(units)}")[0])[:-1]
+
+
+def _joined(units: str) -> str:
+    """The text of these UTF-16 units."""
+    if units.isascii():
+        return units
+    numbers = np.array([f"{units}x"]).view(np.uint32)
+    return numbers.astype("<u2").tobytes().decode("utf-16-le", "surrogatepass")[:-1]
+
+
+def _units_before(text: str, at: int) -> int:
+    """The number of UTF-16 units of the first `at` characters."""
+    return at if text.isascii() else len(text[:at].encode("utf-16-le", "surrogatepass")) // 2
+
+
+def _whole(units: str, at: int) -> int:
+    """`at`, or one less if two units of one character would be separated there."""
+    return at - (at < len(units) and "\ud800" <= units[at - 1 : at] <= "\udbff")
+
+
 def _softly_broken(text: str) -> str:
-    """The text with soft breaks in lines of more than LINE characters, after commas where there are some."""
+    """The text with soft breaks in lines of more than LINE units, after commas where there are some."""
     parts, begin, at = [], 0, 0
     while len(text) - at > LINE:
         if end := text.rfind("\n", at, at + LINE + 1) + 1:  # short lines are passed over together
             at = end
             continue
         comma = text.rfind(",", at + LINE // 2, at + LINE)
-        at = comma + 1 if comma >= 0 else at + LINE
+        at = comma + 1 if comma >= 0 else _whole(text, at + LINE)
         parts.append(text[begin:at])
         begin = at
     return _SOFT.join([*parts, text[begin:]])
@@ -65,13 +103,13 @@ class LongText(QPlainTextEdit):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._content: str | None = ""
-        """The text with soft breaks, even while it is being inserted; None if only Qt knows it."""
+        """The units of the text with soft breaks, even while it is being inserted; None if only Qt knows them."""
         self._unbroken: str | None = ""
         """The text without soft breaks; None if it has to be made from `_content`."""
         self.soft = False
         """Whether there are soft breaks."""
         self._filled: int | None = None
-        """The characters of a long text that were inserted so far; None if no text is being inserted."""
+        """The units of a long text that were inserted so far; None if no text is being inserted."""
         self._lines = 0
         """The lines of the text that is being inserted."""
         self._locked = False
@@ -127,16 +165,17 @@ class LongText(QPlainTextEdit):
         if self._unbroken is None:
             text = self._displayed()
             # A mark of which a person deleted the line break is none of the text either.
-            self._unbroken = text.replace(_SOFT, "").replace(_MARK, "") if self.soft else text
+            self._unbroken = _joined(text.replace(_SOFT, "").replace(_MARK, "") if self.soft else text)
         return self._unbroken
 
     def _displayed(self) -> str:
         if self._content is None:
-            self._content = text_in(self)
+            self._content = _units(text_in(self))
         return self._content
 
     def _position(self, at: int) -> int:
         """The position in the displayed text of a position in `content`."""
+        at = _units_before(self.content(), at)
         if not self.soft:
             return at
         passed = 0
@@ -181,14 +220,14 @@ class LongText(QPlainTextEdit):
         end = 0 if self.filling else common_end(old, text, len(old), len(text), most - start)
         middle = text[start : len(text) - end]
         changed = max(len(middle), len(old) - start - end)
-        breaks = _MARK not in text and _plain(text)
+        breaks = _MARK not in text
         put = _softly_broken if breaks else str
-        if self.filling or changed > _MOST_CHANGED or not _plain(old) or (was_soft and not breaks):
-            made = put(text)
+        if self.filling or changed > _MOST_CHANGED or (was_soft and not breaks):
+            made = put(_units(text))
             self.soft = _SOFT in made and breaks
             self._fill(made)
         else:
-            made = put(middle)
+            made = put(_units(middle))
             first, last = self._position(start), self._position(len(old) - end)
             self.soft = was_soft or (_SOFT in made and breaks)
             self._replace(first, last, made)
@@ -205,26 +244,21 @@ class LongText(QPlainTextEdit):
 
     def select_span(self, start: int, stop: int) -> None:
         """Selects a part of the text, and scrolls to it; later, if this part is still being inserted."""
-        content = self.content()
         if self.filling and self._position(stop) > (self._filled or 0):
             self._wanted = start, stop
             return
         self._wanted = None
-        units = [
-            self._position(at) if _plain(content) else len(content[:at].encode("utf-16-le")) // 2
-            for at in (start, stop)
-        ]
         cursor = self.textCursor()
-        cursor.setPosition(units[0])
-        cursor.setPosition(units[1], QTextCursor.MoveMode.KeepAnchor)
+        cursor.setPosition(self._position(start))
+        cursor.setPosition(self._position(stop), QTextCursor.MoveMode.KeepAnchor)
         self.setTextCursor(cursor)
 
     def _fill(self, text: str) -> None:
-        self._filled = len(text[:PIECE])
+        self._filled = _whole(text, len(text[:PIECE]))
         self._wanted = None
         self._content = text
         self._lines = text.count("\n") + 1
-        self.setPlainText(text[:PIECE])
+        self.setPlainText(_joined(text[: self._filled]))
         if self._filled < len(text):
             self._timer.start()
         else:
@@ -234,12 +268,12 @@ class LongText(QPlainTextEdit):
     def _put_next(self) -> None:
         whole, at = self._content or "", self._filled or 0
         # Qt lays out a line again for each piece of it, so the pieces of a very long line double.
-        piece = whole[at : at + max(PIECE, at - 1 - whole.rfind("\n", 0, at))]
+        end = _whole(whole, min(len(whole), at + max(PIECE, at - 1 - whole.rfind("\n", 0, at))))
         blocker = QSignalBlocker(self)
         cursor = QTextCursor(self.document())
         cursor.movePosition(QTextCursor.MoveOperation.End)
-        cursor.insertText(piece)
-        self._filled = at + len(piece) if at + len(piece) < len(whole) else None
+        cursor.insertText(_joined(whole[at:end]))
+        self._filled = end if end < len(whole) else None
         self._settle()
         blocker.unblock()
         if self._filled is None:
@@ -252,7 +286,7 @@ class LongText(QPlainTextEdit):
         cursor = QTextCursor(self.document())
         cursor.setPosition(start)
         cursor.setPosition(stop, QTextCursor.MoveMode.KeepAnchor)
-        cursor.insertText(text)
+        cursor.insertText(_joined(text))
 
     def _settle(self) -> None:
         document = self.document()
@@ -262,24 +296,17 @@ class LongText(QPlainTextEdit):
         self.setReadOnly(self._locked or self.filling)
 
     def _follow(self, start: int, removed: int, added: int) -> None:
-        """Repeats a change of Qt's text in `_content`. Qt counts UTF-16 units, so `_content` becomes None, to be read
-        from Qt again, if the text has characters of two units."""
+        """Repeats a change of Qt's text in `_content`."""
         if self.filling:
             return
         text, self._content, self._unbroken = self._content, None, None
         document = self.document()
-        if text is None or document is None or not _plain(text):
+        if text is None or document is None:
             return
         cursor = QTextCursor(document)
         cursor.setPosition(start)
         cursor.setPosition(min(start + added, document.characterCount() - 1), QTextCursor.MoveMode.KeepAnchor)
-        new = cursor.selectedText().replace(_BREAK, "\n")
+        new = _units(cursor.selectedText().replace(_BREAK, "\n"))
         made = text[:start] + new + text[min(start + removed, len(text)) :]
         if len(made) == document.characterCount() - 1:
             self._content = made
-
-
-def _plain(text: str) -> bool:
-    """Whether each character is one UTF-16 unit, as Qt counts positions."""
-    # Encoding is many times as fast as looking for the largest character.
-    return text.isascii() or len(text.encode("utf-16-le", "surrogatepass")) == 2 * len(text)
