@@ -17,6 +17,7 @@ from zarrscope_app.napari import closing
 from zarrscope_app.napari.dock import Explorer
 from zarrscope_app.presenters import Forgetful, Session
 from zarrscope_app.presenters.commands import LABELS
+from zarrscope_app.presenters.form.view_models import Closing
 
 
 class Hand:
@@ -174,8 +175,8 @@ def test_closing_asks_about_the_edits_of_each_place(hand: Hand, monkeypatch: pyt
     answers = iter(["discard", "", "discard", "discard"])
 
     class Question:
-        def __init__(self, told: str, *_: Any) -> None:
-            asked.append(told)
+        def __init__(self, question: Closing, *_: Any) -> None:
+            asked.append(question.text)
             self.answer = next(answers)
 
         def exec(self) -> None: ...

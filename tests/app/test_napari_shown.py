@@ -12,6 +12,7 @@ from qtpy.QtGui import QGuiApplication
 import zarrscope
 from napari_hand import Hand
 from zarrscope_app.presenters.commands import LABELS
+from zarrscope_app.presenters.form.view_models import Closing
 from zarrscope_app.presenters.layers import shown_layers
 from zarrscope_app.presenters.session.state_text import decode_view
 
@@ -102,10 +103,11 @@ def test_the_dock_asks_before_it_closes_over_changes(
     asked: list[str] = []
 
     class Question:
-        def __init__(self, diff: str, can_save: bool, parent: Any) -> None:
-            asked.append(diff)
+        def __init__(self, question: Closing, parent: Any) -> None:
+            asked.append(question.text)
             self.answer = answer
-            assert can_save
+            assert question.can_answer
+            assert not question.opens
 
         def exec(self) -> None:
             """Answers the question at once."""

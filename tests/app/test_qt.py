@@ -12,7 +12,7 @@ import pytest
 from qtpy.QtCore import QItemSelectionModel, QMimeData, QPoint, QPointF, QRect, Qt, QUrl
 from qtpy.QtGui import QColor, QDropEvent, QPalette, QWheelEvent
 from qtpy.QtTest import QAbstractItemModelTester
-from qtpy.QtWidgets import QApplication, QPlainTextEdit
+from qtpy.QtWidgets import QApplication, QPlainTextEdit, QPushButton
 
 import zarrscope
 from contracts.journeys import PLANES, SIDE, Shelf, labelled_image, small_image, tree_of_all_kinds
@@ -304,6 +304,35 @@ def test_closing_over_changes_asks_once(
         robot.wait(lambda: not robot.window.isVisible(), "the window to close")
         assert (b"0.108" in (shelf.get("many/zarr.json") or b"")) is (answer == "save")
         assert len(asked) == 1
+
+
+@pytest.mark.parametrize("answer", ["save", "discard", "cancel"])
+def test_closing_over_texts_that_wait_asks(
+    robot: QtRobot, shelf: Shelf, answer: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tree_of_all_kinds(shelf)
+    before = shelf.get("many/zarr.json")
+    robot.open(f"{shelf.address}/many")
+    robot.wait(lambda: robot.session.edit.field("/scale") is not None, "the form")
+    robot.session.edit.edit("/scale", "0.108")
+    asked: list[str] = []
+
+    def exec_(question: CloseQuestion) -> int:
+        asked.append(question.findChild(QPlainTextEdit).toPlainText())
+        enabled = [button.text() for button in question.findChildren(QPushButton) if button.isEnabled()]
+        assert enabled[0] == "Open for writing"
+        question.answer = answer  # type: ignore[assignment]  # one of the answers
+        return 0
+
+    monkeypatch.setattr(CloseQuestion, "exec", exec_)
+    robot.window.close()
+    assert len(asked) == 1
+    assert "0.108" in asked[0]
+    assert robot.window.isVisible() is (answer != "discard")
+    if answer == "save":
+        robot.wait(lambda: bool(robot.session.edit.dirty_paths), "the text in the opened hierarchy")
+        assert robot.session.edit.field("/scale").text == "0.108"
+    assert shelf.get("many/zarr.json") == before
 
 
 def test_a_closed_window_is_forgotten(qtbot: Any, shelf: Shelf) -> None:

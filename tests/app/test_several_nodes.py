@@ -242,6 +242,37 @@ def test_what_is_typed_read_only_waits_for_all(session: Callable[..., Session], 
     assert [ome["omero"]["channels"][0]["label"] for ome in stored(place).values()] == ["nuclei"] * 3
 
 
+def test_texts_that_wait_are_kept_while_other_nodes_are_selected(
+    session: Callable[..., Session], place: Path, mailbox: Mailbox
+) -> None:
+    s = session(writable=False)
+    assert s.edit.closing() is None
+    typed(s, "channel 0", "nuclei")
+    s.select_several([])
+    s.select(PATHS[0])
+    mailbox.run_until(lambda: s.edit.state.path == PATHS[0] and "channel 0" in fields(s), SECONDS)
+    assert fields(s)["channel 0"].text != "nuclei", "the node's own form has its own texts"
+    typed(s, "channel 0", "alone")
+    s.select("/")
+    mailbox.run_until(lambda: s.edit.state.path == "/", SECONDS)
+    asked = s.edit.closing()
+    assert asked is not None
+    assert asked.opens
+    assert "nuclei" in asked.text
+    assert f"{PATHS[0]}: alone" in asked.text
+    s.select(PATHS[0])
+    mailbox.run_until(lambda: s.edit.state.path == PATHS[0] and "channel 0" in fields(s), SECONDS)
+    assert fields(s)["channel 0"].text == "alone"
+    assert s.edit.brief.waits
+    s.select_several(PATHS)
+    mailbox.run_until(lambda: "channel 0" in fields(s), SECONDS)
+    assert fields(s)["channel 0"].text == "nuclei"
+    s.set_writable(True)
+    settled(s, mailbox, EditStatus.DIRTY)
+    s.edit.revert()
+    mailbox.run_until(lambda: not s.edit.dirty_paths, SECONDS)
+
+
 def test_fields_that_follow_a_waiting_text_show_it_read_only(
     session: Callable[..., Session], place: Path, mailbox: Mailbox
 ) -> None:

@@ -12,8 +12,9 @@ from textual.widgets import Static
 
 import zarrscope
 from terminal_hand import Screen, explore
+from zarrscope_app.tui import lines
 from zarrscope_app.tui.form_lines import FormLines
-from zarrscope_app.tui.lines import InfoLines, Lines, ProblemLines, fold
+from zarrscope_app.tui.lines import LINES_AT_ONCE, InfoLines, Lines, ProblemLines, TextLines, fold
 from zarrscope_app.tui.sheet import Sheet
 from zarrscope_app.tui.table import TableLines
 from zarrscope_app.tui.tabs import Controls
@@ -188,6 +189,37 @@ def test_of_many_channels_those_that_are_shown_stay_and_few_layouts_are_tried() 
     assert lines([10] * 2000, left) == 6
     assert lines([10] * 2000, left - {min(left)}) == 7, "no more than necessary is left out"
     assert len(tried) < 20
+
+
+def test_a_document_of_one_long_line_is_folded_in_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    url = str(tmp_path / "x.zarr")
+    zarrscope.open(url, mode="w-").close()
+    document = tmp_path / "x.zarr" / "zarr.json"
+    numbers = ", ".join(map(str, range(100_000, 200_000)))
+    document.write_text(
+        f'{{"zarr_format": 3, "node_type": "group", "attributes": {{"numbers": [{numbers}], "last": 1}}}}'
+    )
+    monkeypatch.setattr(lines, "FOLD_SECONDS", 0.0)
+    turns: list[int] = []
+    fold_on = TextLines._fold_on
+
+    def counted(pane: TextLines) -> None:
+        before = len(pane._folded)
+        fold_on(pane)
+        turns.append(len(pane._folded) - before)
+
+    monkeypatch.setattr(TextLines, "_fold_on", counted)
+
+    async def steps(screen: Screen) -> None:
+        screen.session.set_tab("info")
+        info = screen.app.query_one("#info", InfoLines)
+        await screen.until(lambda: any('"last": 1' in text for text, _ in info._folded), "the end of the document")
+        assert len(info._folded) > 10_000
+        assert max(turns) <= LINES_AT_ONCE, "no turn folds all of it"
+        text = "".join(text.strip(" ") for text, _ in info._folded)
+        assert numbers.replace(" ", "") in text.replace(" ", "")
+
+    explore(url, steps)
 
 
 def test_a_long_remark_on_a_section_is_folded_beneath_it(tmp_path: Path) -> None:

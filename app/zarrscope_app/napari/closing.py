@@ -119,15 +119,16 @@ class AsksBeforeClosing(QObject):
         if the person chooses to discard its edits."""
         if session.edit.when_edited(close):
             return False
-        dirty = bool(session.edit.dirty_paths)
-        if not dirty and not painted:
+        asked = session.edit.closing()
+        if asked is None and not painted:
             return True
-        diff = session.edit.diff_of_all().unified if dirty else ""
-        told = "\n".join(text for text in (label_edits.unsaved([layer.name for layer in painted]), diff) if text)
-        can_save = dirty and session.edit.can_save_all and not painted
-        question = CloseQuestion(told, can_save, self._widget())
+        asked = label_edits.closing([layer.name for layer in painted], asked) if painted else asked
+        assert asked is not None
+        question = CloseQuestion(asked, self._widget())
         question.exec()
-        if question.answer == "save":
+        if question.answer == "save" and asked.opens:
+            session.set_writable(True)
+        elif question.answer == "save":
             session.edit.save_all(lambda trouble: self._saved(session, trouble, close))
         elif question.answer == "discard":
             dropped.append(session)

@@ -403,6 +403,8 @@ FOOTERS = {
     "input": "Enter accept  Esc cancel",
     "conflict": "d both sides, merge  m all mine  t all theirs  ⏎ edit  u undo  ? keys",
     "diff": "↑↓ scroll  s save  x discard  Esc back",
+    "closing-opens": "↑↓ scroll  s open for writing  x discard  Esc back",
+    "closing-unfit": "↑↓ scroll  x discard  Esc back",
     "kinds": "1–6 choose  Esc back",
     "choices": "1–9 a–z choose  0 type  Esc back",
 }

@@ -6,6 +6,7 @@ from typing import Literal
 
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.commands import LABELS, command
+from zarrscope_app.presenters.form.view_models import Closing
 from zarrscope_app.qt.toolkit.core import Qt, Signal
 from zarrscope_app.qt.toolkit.gui import QSyntaxHighlighter, QTextCharFormat
 from zarrscope_app.qt.toolkit.widgets import (
@@ -95,23 +96,23 @@ class DiffView(QWidget):
 class CloseQuestion(QDialog):
     """The question, asked once, when a window with unsaved changes closes: shows them, and asks what to do."""
 
-    def __init__(self, diff: str, can_save: bool, parent: QWidget | None = None) -> None:
+    def __init__(self, asked: Closing, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.answer: Literal["save", "discard", "cancel"] = "cancel"
-        self.setWindowTitle(LABELS["close-title"])
-        sentence = Label(strings.UNSAVED)
+        self.setWindowTitle(asked.title)
+        sentence = Label(asked.sentence)
         sentence.setWordWrap(True)
         text = _DiffText()
-        text.setPlainText(diff)
+        text.setPlainText(asked.text)
         buttons = QDialogButtonBox()
-        save = buttons.addButton(command("save").label, QDialogButtonBox.ButtonRole.AcceptRole)
+        save = buttons.addButton(asked.answer, QDialogButtonBox.ButtonRole.AcceptRole)
         discard = buttons.addButton(LABELS["discard"], QDialogButtonBox.ButtonRole.DestructiveRole)
         cancel = buttons.addButton(strings.CANCEL, QDialogButtonBox.ButtonRole.RejectRole)
         assert save is not None
         assert discard is not None
         assert cancel is not None
-        save.setEnabled(can_save)
-        save.setDefault(can_save)
+        save.setEnabled(asked.can_answer)
+        save.setDefault(asked.can_answer)
         save.clicked.connect(lambda: self._take("save"))
         discard.clicked.connect(lambda: self._take("discard"))
         cancel.clicked.connect(self.reject)

@@ -412,7 +412,6 @@ class Window(QMainWindow):
             self._session.set_tab("attributes")
             self.form.show_diff()
 
-    # ---------------------------------------------------------------- drops
     def dragEnterEvent(self, event: QDragEnterEvent | None) -> None:
         if event is not None and dropped_places(event):
             event.acceptProposedAction()
@@ -429,19 +428,21 @@ class Window(QMainWindow):
             self.form.commit()
         if session.edit.when_edited(close):
             return False
-        if session in self._dropped or not session.edit.dirty_paths:
+        if session in self._dropped or (asked := session.edit.closing()) is None:
             return True
         if session is not self._session:
             self.workspace.bring(session)
-        question = CloseQuestion(session.edit.diff_of_all().unified, session.edit.can_save_all, self)
-        question.exec()
-        if question.answer == "save":
-            session.edit.save_all(lambda trouble: self._saved(session, trouble, close))
-        elif question.answer == "discard":
+        (question := CloseQuestion(asked, self)).exec()
+        if question.answer == "discard":
             self._dropped.add(session)
-        else:
-            self._dropped.clear()
-        return question.answer == "discard"
+            return True
+        if question.answer == "save" and not asked.opens:
+            session.edit.save_all(lambda trouble: self._saved(session, trouble, close))
+            return False
+        self._dropped.clear()
+        if question.answer == "save":
+            session.set_writable(True)
+        return False
 
     def _saved(self, session: Session, trouble: str | None, close: Callable[[], object]) -> None:
         """Calls `close` after saving, or goes to `trouble`, the path of a node whose changes could not be saved."""

@@ -7,7 +7,6 @@ from functools import partial
 from typing import Protocol
 
 from zarrscope_app.presenters import Session, Workspace
-from zarrscope_app.presenters.commands import LABELS
 from zarrscope_app.tui.sheet import Sheet
 
 
@@ -80,12 +79,16 @@ class Leaving:
             return True
         if session.edit.when_edited(then) or session.edit.when_saved(lambda _: then()):
             return False
-        if not session.edit.dirty_paths:
+        asked = session.edit.closing()
+        if asked is None:
             return True
         self._app.workspace.bring(session)
 
         def answered(answer: str | None) -> None:
-            if answer == "save":
+            if answer == "save" and asked.opens:
+                self._dropped.clear()
+                session.set_writable(True)
+            elif answer == "save":
                 session.edit.save_all(partial(self._saved, session, then))
             elif answer == "discard":
                 self._dropped.add(session)
@@ -93,7 +96,7 @@ class Leaving:
             else:
                 self._dropped.clear()
 
-        self._app.show_sheet(Sheet.of_diff(session.edit.diff_of_all().unified, LABELS["close-title"]), answered)
+        self._app.show_sheet(Sheet.of_closing(asked), answered)
         return False
 
     @staticmethod

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import islice
 
 from rich.cells import cell_len, get_character_cell_size, set_cell_size
 from rich.segment import Segment
@@ -14,6 +16,7 @@ from textual.geometry import Region, Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
+from textual.timer import Timer
 from textual.widget import Widget
 
 from zarrscope_app.presenters import RootsPresenter, Session, TreePresenter, TreeRow, strings
@@ -25,6 +28,10 @@ from zarrscope_app.tui.entry import Painter
 _SHAPE = "\N{NO-BREAK SPACE}×\N{NO-BREAK SPACE}"
 _UNIT = re.compile(r"(?<=\d) (?=(?:[KMGTP]iB|B|bytes|%|[pnµm]?m|[mµn]?s|px)(?!\w))|(?<=· chunks|· shards) (?=\d)")
 """The blank between a number and its unit, or a shape and its name, which stay on one line."""
+_BLANKS = re.compile(" *")
+FOLD_SECONDS = 0.008
+BETWEEN_TURNS = 0.005
+LINES_AT_ONCE = 200
 _IN_PATH = re.compile(r"(?=\['/)|(?<=[^'\"]/)(?=[^/'\"])")
 """The places in a word at which a path may be broken. Not within `['/']`, the root."""
 ROLES = ("quiet", "accent", "warning", "error", "added", "difference", "cursor")
@@ -292,7 +299,10 @@ class TextLines(Lines):
         super().__init__(session, id=id)
         self._text = ""
         self._folded: list[StyledText] = []
+        self._rest: Iterator[StyledText] = iter(())
+        """The lines that are not folded yet: a text of megabytes is folded in turns, so that keys are answered."""
         self._width = 0
+        self._turn: Timer | None = None
 
     def set_text(self, text: str) -> None:
         """Shows another text; an equal one keeps the folded lines."""
@@ -306,8 +316,25 @@ class TextLines(Lines):
         width = max(10, self.columns)
         if self._width != width:
             self._width = width
-            self._folded = [piece for line in self._text.split("\n") for piece in fold(line, width)]
+            self._folded, self._rest = [], (piece for line in self._text.split("\n") for piece in fold(line, width))
+            if self._turn is not None:
+                self._turn.stop()
+                self._turn = None
+            self._fold_on()
         return len(self._folded)
+
+    def _fold_on(self) -> None:
+        """Folds further lines for FOLD_SECONDS; the next turn follows after the keys that were pressed meanwhile."""
+        first = self._turn is None
+        self._turn = None
+        end = time.monotonic() + FOLD_SECONDS
+        while more := list(islice(self._rest, LINES_AT_ONCE)):
+            self._folded += more
+            if time.monotonic() > end:
+                self._turn = self.set_timer(BETWEEN_TURNS, self._fold_on)
+                break
+        if not first:
+            Lines.show(self)
 
     def pieces(self, line: int) -> list[StyledText]:
         return [self._folded[line]]
@@ -337,22 +364,29 @@ def cut(text: str, columns: int) -> str:
     return set_cell_size(text, columns - 1) + "…" if columns > 0 else ""
 
 
-def fold(line: str, width: int) -> list[StyledText]:
-    """A text in lines of at most `width` columns, those after the first indented by two more; lines of a difference
-    have their colours."""
+def fold(line: str, width: int) -> Iterator[StyledText]:
+    """Yields a text in lines of at most `width` columns, those after the first indented by two more; lines of a
+    difference have their colours."""
     role = "added" if line.startswith("+") else "error" if line.startswith("-") else ""
     start = min(len(line) - len(line.lstrip()), width // 2)
     following = min(start + 2, width // 2)
     whole = _UNIT.sub("\N{NO-BREAK SPACE}", line.lstrip().replace(" × ", _SHAPE))  # a shape, as "2 × 64", is one word
-    folded, rest = [], " " * start + whole
-    while (fits := _fitting(rest, width)) < len(rest):
-        # A line breaks only at a blank after its indentation: a break within the indentation would leave `rest` as long
-        # as before, and the loop would never end.
+    done = 0
+    while True:
+        # Only the beginning of the rest is looked at: copying all of it for each line takes seconds for 2 MB.
+        rest = " " * start + whole[done : done + 4 * width]
+        fits = _fitting(rest, width)
+        if fits == len(rest) and done + 4 * width >= len(whole):
+            break
+        # A line breaks only at a blank after its indentation: a break within the indentation would take nothing from
+        # the rest, and the loop would never end.
         found = rest.rfind(" ", start + 1, fits + 1)
         at = found if found > start else _within_path(rest, start + 1, fits)
-        folded.append((rest[:at].replace("\N{NO-BREAK SPACE}", " "), role))
-        start, rest = following, " " * following + rest[at:].lstrip(" ")
-    return [*folded, (rest.replace("\N{NO-BREAK SPACE}", " "), role)]
+        yield rest[:at].replace("\N{NO-BREAK SPACE}", " "), role
+        done += at - start
+        done += len(_BLANKS.match(whole, done)[0])  # type: ignore[index]  # matches everywhere
+        start = following
+    yield rest.replace("\N{NO-BREAK SPACE}", " "), role
 
 
 def _within_path(text: str, least: int, fits: int) -> int:

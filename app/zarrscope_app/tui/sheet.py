@@ -14,6 +14,7 @@ from textual.widgets import Static
 
 from zarrscope_app.presenters import Field, strings
 from zarrscope_app.presenters.commands import FOOTERS, LABELS, TERMINAL_KEYS, key_sheet
+from zarrscope_app.presenters.form.view_models import Closing
 from zarrscope_app.presenters.strings_terminal import KEYS_FOOT
 from zarrscope_app.tui.entry import Guarded
 
@@ -21,6 +22,16 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 PICKS = "123456789abcdefghijklmnopqrstuvwxyz"
+
+
+def _colored(diff: str, title: str = "", sentence: str = "") -> Text:
+    from rich.text import Text
+
+    text = Text(end="").append(f"{title}\n" if title else "", "bold").append(f"{sentence}\n\n" if sentence else "")
+    for line in diff.splitlines() or [strings.NOTHING_TO_SAVE]:
+        style = "green" if line.startswith("+") else "red" if line.startswith("-") else ""
+        text.append(strings.clean(line) + "\n", style)
+    return text
 
 
 class Sheet(Guarded, ModalScreen[str]):
@@ -51,15 +62,16 @@ class Sheet(Guarded, ModalScreen[str]):
         return max(10, min(76, columns * 95 // 100) - 6)
 
     @classmethod
-    def of_diff(cls, diff: str, title: str = "") -> Sheet:
+    def of_diff(cls, diff: str) -> Sheet:
         """A sheet with a difference, whose answer saves or discards it."""
-        from rich.text import Text
+        return cls(_colored(diff), FOOTERS["diff"], {"s": "save", "x": "discard"})
 
-        text = Text(end="").append(f"{title}\n\n" if title else "", "bold")
-        for line in diff.splitlines() or [strings.NOTHING_TO_SAVE]:
-            style = "green" if line.startswith("+") else "red" if line.startswith("-") else ""
-            text.append(strings.clean(line) + "\n", style)
-        return cls(text, FOOTERS["diff"], {"s": "save", "x": "discard"})
+    @classmethod
+    def of_closing(cls, asked: Closing) -> Sheet:
+        """The question before a hierarchy with unsaved changes is closed."""
+        text = _colored(asked.text, asked.title, asked.sentence)
+        foot = "closing-opens" if asked.opens else "diff" if asked.can_answer else "closing-unfit"
+        return cls(text, FOOTERS[foot], {"s": "save", "x": "discard"} if asked.can_answer else {"x": "discard"})
 
     @classmethod
     def of_kinds(cls, field: Field) -> Sheet:

@@ -29,7 +29,7 @@ class TableLines(Lines):
 
     def _sentence(self) -> list[StyledText]:
         """The lines that say why there is no table."""
-        return fold(self.session.values.state.sentence, max(10, self.columns))
+        return [*fold(self.session.values.state.sentence, max(10, self.columns))]
 
     def marked(self, line: int) -> bool:
         return bool(self.session.values.state.rows) and super().marked(line)

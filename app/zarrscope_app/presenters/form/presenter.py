@@ -17,6 +17,7 @@ from zarrscope.check.finding import Finding
 from zarrscope.ome.edits import Edit
 from zarrscope.runtime.threads import Owner
 from zarrscope_app.presenters.coalesce import CoalescedCall
+from zarrscope_app.presenters.form.closing import closing
 from zarrscope_app.presenters.form.command_lines import command_lines
 from zarrscope_app.presenters.form.draft import Draft
 from zarrscope_app.presenters.form.drafts import Drafts
@@ -30,7 +31,17 @@ from zarrscope_app.presenters.form.sections.image import CHANNELS
 from zarrscope_app.presenters.form.sections.model import Subject
 from zarrscope_app.presenters.form.several import SeveralForm
 from zarrscope_app.presenters.form.trying import TextTrials
-from zarrscope_app.presenters.form.view_models import Diff, EditState, EditStatus, Field, FieldKind, Side, Way, Whose
+from zarrscope_app.presenters.form.view_models import (
+    Closing,
+    Diff,
+    EditState,
+    EditStatus,
+    Field,
+    FieldKind,
+    Side,
+    Way,
+    Whose,
+)
 from zarrscope_app.presenters.form.waiting import Waiting
 from zarrscope_app.presenters.node_details import NodeDetails
 
@@ -94,6 +105,7 @@ class EditPresenter:
         drafts, path = self._drafts, self._expected
         if self._several is None and path in drafts.by_path and path != drafts.path:
             self._leave()
+            self._waiting.go(drafts.path, path)
             drafts.path = path
             self._one.start()
             self._refresh()
@@ -101,6 +113,7 @@ class EditPresenter:
     def _leave(self) -> None:
         """Leaves the displayed form. Documents without edits are read again on return."""
         if self._several is not None:
+            self._waiting.put_aside(self._several.asked, self._several.waiting)
             self._left.append(self._several)
             self._show_together(None)
         busy = [form for form in self._left if not form.leave()]
@@ -121,7 +134,7 @@ class EditPresenter:
             return
         if drafts.path != self._expected:
             self._leave()
-            self._waiting.forget()
+            self._waiting.go(drafts.path, self._expected)
             drafts.path = self._expected
         self._one.show_nothing(sentence)
         self._refresh()
@@ -145,7 +158,7 @@ class EditPresenter:
             return
         if drafts.path != path:
             self._leave()
-            self._waiting.forget()
+            self._waiting.go(drafts.path, path)
         drafts.path, drafts.kind = path, kind
         self._one.start()
         if drafts.selected is None:
@@ -168,6 +181,7 @@ class EditPresenter:
         form = SeveralForm(self._owner, self._drafts, self._refresh, self.saved.emit)
         self._show_together(form)
         form.judge(self._judging)
+        form.type_again(self._waiting.take_up(tuple(paths)))
         form.show(hierarchy, paths)
 
     @property
@@ -434,6 +448,14 @@ class EditPresenter:
     def when_saved(self, then: Callable[[str | None], object]) -> bool:
         """Calls `then`, as in `save_all`, when the running saves have ended; returns False if no save is running."""
         return self._saver.when_saved(then)
+
+    def closing(self) -> Closing | None:
+        """The question before the hierarchy is closed; None if nothing would be lost."""
+        waiting = [*self._waiting.lines(self._drafts.path)]
+        if self._several is not None:
+            waiting += [(", ".join(self._several.asked), text) for text in self._several.waiting.values()]
+        diff = self.diff_of_all().unified if self.dirty_paths else ""
+        return closing(self._drafts, diff, self.can_save_all, waiting)
 
     def diff_of_all(self) -> Diff:
         """The differences of every document with changes, one after the other."""

@@ -110,10 +110,21 @@ class SeveralForm:
             waiting = {**self._typed} if self._drafts.writable else {}
             self._queue.appendleft(partial(self._do, None))  # not at once: a form that is being made may still run
             self._queue.extend(partial(self._set, id, text) for id, text in waiting.items())
+            if self._typed and not waiting:
+                self._queue.append(self._expect)
             self._go_on()
 
         self._loading = self._owner.read(partial(read_nodes, hierarchy, paths, self._owner.background), done)
         self._told()
+
+    @property
+    def waiting(self) -> Mapping[str, str]:
+        """Field → a text that waits until the hierarchy is open for writing."""
+        return {} if self._drafts.writable else self._typed
+
+    def type_again(self, texts: Mapping[str, str]) -> None:
+        """Takes up texts that were typed when these nodes were selected before; called before `show`."""
+        self._typed.update(texts)
 
     def leave(self) -> bool:
         """Called when other nodes are selected. Returns False while edits are still being made: call `leave` again when

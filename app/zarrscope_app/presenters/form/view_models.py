@@ -192,3 +192,19 @@ class EditState:
     """Whether typed texts wait until the hierarchy is open for writing."""
     title: str = "Attributes"
     """The title of the tab: "Attributes", with a dot while there are changes."""
+
+
+@frozen
+class Closing:
+    """The question before a hierarchy with unsaved changes is closed."""
+
+    title: str
+    sentence: str
+    text: str
+    """The changes as a diff, then the texts that are in no document yet."""
+    answer: str
+    """The label of the answer that keeps the changes."""
+    can_answer: bool
+    """Whether that answer is possible; otherwise `sentence` states the reason."""
+    opens: bool
+    """Whether that answer opens the hierarchy for writing and closes nothing; otherwise it saves, then closes."""

@@ -51,6 +51,20 @@ FOLDER_HAS_NONE = (
 SAVE_OR_REVERT = "Save or revert the changes first; then the other view can be shown."
 READS_VALUES = "Reading the values from which the contrast of the channels follows …"
 WAITS = "Opened read-only. Open it for writing to apply the typed text. Save does so, too; a second Save writes it."
+WAITING_TEXTS = "Typed, waiting until it is open for writing:"
+INVALID_TEXTS = "Typed, not valid:"
+CLOSING_WAITS = (
+    "Typed texts wait until this is open for writing; closing loses them. Open for writing keeps this open, and Save "
+    "then writes them."
+)
+CLOSING_INVALID = (
+    "A typed text is not valid, so that nothing can be saved: cancel and correct it, or discard the changes."
+)
+CLOSING_ELSEWHERE = (
+    "Texts that were typed before this was opened for writing are not applied yet. Cancel and select their nodes to "
+    "apply them, or discard them."
+)
+CLOSING_UNFIT = "The changes cannot be saved now. Cancel to see the reason in the form, or discard them."
 ADD_AMONG_ALL = "Members are added, removed and renamed among All fields."
 
 

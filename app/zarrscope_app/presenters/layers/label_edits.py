@@ -21,6 +21,8 @@ from zarrscope.view.image import Image, find_images
 from zarrscope.view.lazy import LazyView
 from zarrscope.view.loader import shared as chunk_loader
 from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.commands import LABELS, command
+from zarrscope_app.presenters.form.view_models import Closing
 from zarrscope_app.presenters.jobs import JobsPresenter, Report, if_complete
 from zarrscope_app.presenters.layers.presenter import PLANE_LIMIT
 from zarrscope_app.presenters.session.opening import open_place
@@ -84,6 +86,19 @@ def unsaved(names: Sequence[str]) -> str:
     """A sentence that names the layers with unwritten labels; "" if there are none."""
     named = ", ".join(f'"{strings.clean(name)}"' for name in names)
     return f"Edited and not written: {named}." if names else ""
+
+
+_UNWRITTEN = (
+    "Painted labels are written by Write Edited Labels. Cancel to write them, or discard them with all changes."
+)
+
+
+def closing(names: Sequence[str], edits: Closing | None) -> Closing:
+    """The question before painted layers and the `edits` of a form are closed. Layers are written from their own menu,
+    so that no answer saves."""
+    text = "\n".join([unsaved(names), *([edits.text] if edits is not None else [])])
+    label = command("save").label
+    return Closing(LABELS["close-title"], _UNWRITTEN, text, label, can_answer=False, opens=False)
 
 
 def plan_labels(

@@ -1,0 +1,37 @@
+"""The question before a hierarchy with unsaved changes is closed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.commands import LABELS, command
+from zarrscope_app.presenters.form import words
+from zarrscope_app.presenters.form.drafts import Drafts
+from zarrscope_app.presenters.form.view_models import Closing
+
+_MOST_LINES = 200
+"""The most texts that the question shows one by one."""
+
+
+def closing(drafts: Drafts, diff: str, can_save: bool, waiting: Iterable[tuple[str, str]]) -> Closing | None:
+    """The question; None if nothing would be lost.
+
+    `diff` shows the changes of all drafts, and `waiting` are (path, text) of the texts that wait until the hierarchy is
+    open for writing.
+    """
+    invalid = [(path, text) for path, draft in drafts.unsaved().items() for text, _ in draft.errors.values()]
+    texts = [*waiting]
+    if not texts and not drafts.unsaved():
+        return None
+    told = [diff] if diff else []
+    for title, lines in ((words.WAITING_TEXTS, texts), (words.INVALID_TEXTS, invalid)):
+        if lines:
+            told += [title, *(f"  {path}: {strings.clean(text, 200)}" for path, text in lines[:_MOST_LINES])]
+    opens = bool(texts) and not drafts.writable
+    if texts:
+        sentence, can_save = words.CLOSING_WAITS if opens else words.CLOSING_ELSEWHERE, False
+    else:
+        sentence = strings.UNSAVED if can_save else words.CLOSING_INVALID if invalid else words.CLOSING_UNFIT
+    answer = command("writable" if opens else "save").label
+    return Closing(LABELS["close-title"], sentence, "\n".join(told), answer, can_save or opens, opens)
