@@ -305,6 +305,15 @@ def test_a_person_gets_the_tree_of_a_hierarchy_that_is_no_image(viewer: Any, qtb
     np.testing.assert_array_equal(np.asarray(viewer.layers[0].data), VALUES)
 
 
+def test_the_command_line_of_napari_is_used_by_a_person(viewer: Any, qtbot: Any, tmp_path: Path) -> None:
+    """`napari --plugin zarrscope FOLDER` opens the folder before the event loop runs, and would end with an error."""
+    place = str(volume(tmp_path / "a.zarr", node="/raw/image"))
+    viewer.window._qt_viewer._qt_open([place], stack=False, plugin="zarrscope")
+    (dock,) = viewer.window._qt_window.findChildren(Explorer)
+    qtbot.waitUntil(lambda: dock.session.hierarchy is not None, timeout=int(3 * SECONDS * 1000))
+    assert not viewer.layers
+
+
 # ---------------------------------------------------------------------- a server that denies access
 def test_a_login_is_asked_for_in_the_dock(viewer: Any, qtbot: Any, slow: WebServer) -> None:
     slow.token = "key=a-secret"

@@ -6,6 +6,7 @@ folders, archives, addresses, also with the path of a node at the end.
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -31,7 +32,6 @@ def opened(path: str | list[str]) -> list[Any]:
     from zarrscope.errors import ZarrscopeError
     from zarrscope.errors.confidential import public
     from zarrscope_app.napari.background_jobs import Stopped, while_shown
-    from zarrscope_app.napari.background_planes import loop_runs
     from zarrscope_app.presenters import strings
     from zarrscope_app.presenters.image.choice import NoImage, SeveralImages
     from zarrscope_app.presenters.problems import is_answerable
@@ -43,11 +43,11 @@ def opened(path: str | list[str]) -> list[Any]:
         if not _ask(path, error.message, add=True):
             raise
     except NoImage as error:
-        if not loop_runs() or not _ask(path, strings.problem(error).headline, add=False):
+        if not _is_person() or not _ask(path, strings.problem(error).headline, add=False):
             raise
     except ZarrscopeError as error:
         told = strings.problem(error)
-        if not is_answerable(told) or not loop_runs() or not _ask(path, told.headline, add=True):
+        if not is_answerable(told) or not _is_person() or not _ask(path, told.headline, add=True):
             raise
     except Stopped:
         _tell(strings.STOPPED)
@@ -150,6 +150,17 @@ def _shown(found: tuple[list[LayerData], tuple[str, ...]]) -> list[LayerData]:
 
 def _first(path: str | list[str]) -> str:
     return str(path[0] if isinstance(path, list) else path)
+
+
+def _is_person() -> bool:
+    """Whether a person waits for the layers, not a script: the event loop runs, or napari's window opens the places on
+    the command line of `napari`, which it does before the loop runs."""
+    from zarrscope_app.napari.background_planes import loop_runs
+
+    frame = sys._getframe()
+    while frame is not None and frame.f_code.co_name != "_qt_open":
+        frame = frame.f_back  # type: ignore[assignment]  # None above the first call
+    return frame is not None or loop_runs()
 
 
 def _ask(path: str | list[str], why: str, *, add: bool) -> bool:
