@@ -31,6 +31,7 @@ from zarrscope_app.presenters.chunks.view_models import (
     ChunkMap,
     missing_reason,
 )
+from zarrscope_app.presenters.session.actions import perform
 
 
 def settled(session: Session) -> Callable[[], bool]:
@@ -280,6 +281,68 @@ def test_the_map_of_an_array_that_cannot_be_decoded(shelf: Shelf, workspace: Wor
     assert "nobody.knows" in (session.chunks.state.chosen.sentence if session.chunks.state.chosen else "")
 
 
+# ---------------------------------------------------------------------- its place in the image
+def test_a_chosen_chunk_is_shown_in_the_image(shelf: Shelf, workspace: Workspace, mailbox: Mailbox) -> None:
+    sparse(shelf)
+    session = workspace.open(shelf.address)
+    session.select("/a")
+    mailbox.run_until(settled(session))
+    perform(session, "chunk-in-image")
+    assert session.state.tab == "chunks", "nothing is chosen yet"
+    session.chunks.look()
+    mailbox.run_until(lambda: session.chunks.state.cells is not None)
+    session.chunks.set_chunk("z", 2)
+    mailbox.run_until(lambda: session.chunks.state.fixed == (("z", 2, 3),))
+    session.chunks.choose(1, 4)
+    assert session.chunks.state.pictured
+    perform(session, "chunk-in-image")
+    assert session.state.tab == "image"
+    assert session.slice.index[0] == 2
+    assert session.slice.take_rect() == (7.5, 37.5, 22.5, 52.5), "y 10-19, x 40-49, and a margin"
+    perform(session, "missing")
+    mailbox.run_until(lambda: session.chunks.state.chosen is not None)
+
+
+def test_a_chunk_of_a_coarse_level_is_shown_at_that_level(shelf: Shelf, workspace: Workspace, mailbox: Mailbox) -> None:
+    hierarchy = zarrscope.open(shelf, "a")
+    axes = [{"name": name, "type": kind} for name, kind in (("c", "channel"), ("y", "space"), ("x", "space"))]
+    datasets = [
+        {"path": str(n), "coordinateTransformations": [{"type": "scale", "scale": [1, 2**n, 2**n]}]} for n in range(2)
+    ]
+    for n in range(2):
+        side = 64 >> n
+        hierarchy.create_array(f"/{n}", shape=(2, side, side), dtype="u1", chunks=(1, 16, 16))[...] = 5
+    hierarchy["/"].attrs["ome"] = {"version": "0.5", "multiscales": [{"axes": axes, "datasets": datasets}]}
+    session = workspace.open(shelf.address)
+    mailbox.run_until(lambda: settled(session)() and session.slice.image is not None)
+    chunks = session.chunks
+    chunks.look()
+    chunks.set_level(1)
+    session.slice.set_visible(0, True)
+    session.slice.set_visible(1, False)
+    chunks.set_chunk("c", 1)
+    mailbox.run_until(lambda: chunks.state.cells is not None and chunks.state.fixed == (("c", 1, 2),))
+    chunks.choose(0, 1)
+    chunks.show_in_image()
+    assert session.slice.view()["level"] == 1
+    assert session.slice.state.channels[1].visible, "the chunk belongs to this channel"
+    assert session.slice.take_rect() == (-8.0, 24.0, 40.0, 72.0), "twice as large in the finest level"
+
+
+def test_what_has_no_picture_is_not_shown_in_one(shelf: Shelf, workspace: Workspace, mailbox: Mailbox) -> None:
+    zarrscope.open(shelf, "a").create_array("/line", shape=(8,), dtype="u1", chunks=(4,))[...] = 1
+    session = workspace.open(shelf.address)
+    session.select("/line")
+    mailbox.run_until(settled(session))
+    session.set_tab("chunks")
+    session.chunks.look()
+    mailbox.run_until(lambda: session.chunks.state.cells is not None)
+    session.chunks.choose(0, 0)
+    perform(session, "chunk-in-image")
+    assert not session.chunks.state.pictured
+    assert session.state.tab == "chunks"
+
+
 # ---------------------------------------------------------------------- hosts
 def _shows_the_diagonal(shown: ChunkMap) -> bool:
     """Whether the map shows plane 1 of `sparse`, and no chunk that is still being loaded."""
@@ -307,6 +370,10 @@ def test_the_window_draws_the_map(shelf: Shelf, qtbot: Any) -> None:
     qtbot.waitUntil(lambda: pane.title.text() == "Chunk 1, 1, 1", timeout=20_000)
     qtbot.mouseClick(pane.check, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: "decoded in" in pane.told.text(), timeout=20_000)
+    qtbot.mouseClick(pane.in_image, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: session.state.tab == "image", timeout=20_000)
+    canvas = window.image.canvas
+    qtbot.waitUntil(lambda: canvas.center == (15.0, 15.0) and canvas.zoom > 1, timeout=20_000)
 
 
 @pytest.mark.needs("qt", "display")

@@ -14,6 +14,7 @@ from zarrscope_app.presenters.chunks.view_models import (
     LEGEND,
     LOADING,
     NONE_MISSING,
+    NOT_PICTURED,
     PARTLY,
     PRESENT,
     UNTOLD,
@@ -191,6 +192,9 @@ class ChunksPane(QWidget):
 
     _presenter: ChunksPresenter | None = None  # here, because Qt may tell a change of the palette during construction
 
+    has_image = True
+    """Whether the front end shows an image of its own, in which a chunk can be shown; napari's dock does not."""
+
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.level, self.rows, self.columns = QComboBox(), QComboBox(), QComboBox()
@@ -237,6 +241,8 @@ class ChunksPane(QWidget):
         self.missing.clicked.connect(lambda: self._tell("show_missing"))
         self.check = QPushButton(LABELS["chunk-check"])
         self.check.clicked.connect(lambda: self._tell("check"))
+        self.in_image = QPushButton(LABELS["chunk-in-image"])
+        self.in_image.clicked.connect(lambda: self._tell("show_in_image"))
         inside = QWidget()
         side = QVBoxLayout(inside)
         side.setContentsMargins(8, 0, 0, 0)
@@ -246,7 +252,11 @@ class ChunksPane(QWidget):
         side.addWidget(self.title)
         side.addLayout(self.details)
         side.addWidget(self.told)
-        side.addWidget(self.check, 0, Qt.AlignmentFlag.AlignLeft)
+        buttons = WrappingRow()
+        buttons.setSpacing(6)
+        for button in (self.in_image, self.check):
+            buttons.addWidget(button)
+        side.addLayout(buttons)
         side.addStretch(1)
         scroll = QScrollArea()
         scroll.setWidget(inside)
@@ -276,11 +286,13 @@ class ChunksPane(QWidget):
         self._changed()
 
     def keyPressEvent(self, event: QKeyEvent | None) -> None:
-        """Takes the key of the next chunk that is not stored, which only the window's menu has otherwise."""
-        if event is not None and event.text() in command("missing").keys:
-            self._tell("show_missing")
-        else:
-            super().keyPressEvent(event)
+        """Takes the keys of the map's own commands, which only the window's menu has otherwise."""
+        acts = {"missing": "show_missing", "chunk-in-image": "show_in_image"}
+        for id, gesture in acts.items():
+            if event is not None and event.text() in command(id).keys:
+                self._tell(gesture)
+                return
+        super().keyPressEvent(event)
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:
         """Puts the map above its text in a narrow pane, such as a dock."""
@@ -325,6 +337,10 @@ class ChunksPane(QWidget):
         self.missing.setVisible(state.cells is not None)
         self.missing.setEnabled(not state.all_stored)
         self.missing.setToolTip(tip(NONE_MISSING if state.all_stored else ""))
+        self.in_image.setVisible(chosen is not None and self.has_image)
+        self.in_image.setEnabled(state.pictured)
+        shown = command("chunk-in-image")
+        self.in_image.setToolTip(tip(f"{shown.label} ({shown.keys[0]})" if state.pictured else NOT_PICTURED))
         self.check.setVisible(chosen is not None)
         self.check.setText(strings.RETRY if chosen is not None and chosen.failed else LABELS["chunk-check"])
         used = [] if state.cells is None else np.unique(state.cells).tolist()

@@ -76,6 +76,7 @@ class ViewTabs(QTabWidget):
         for view in VIEWS:
             if view.id in self._built_in:
                 self._add(view)
+        self.pages["chunks"].has_image = "image" in self.pages
         self._room_for_current()
 
     def _add(self, view: View) -> None:

@@ -7,24 +7,21 @@ is listed before `look` is called.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable
-from dataclasses import replace
-from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from psygnal import Signal
 
-from zarrscope.check.inventory import UNKNOWN, InnerChunk, Inventory, inner_chunks, take_inventory
-from zarrscope.chunkio.stored_chunks import elements_of
+from zarrscope.check.inventory import Inventory, take_inventory
 from zarrscope.errors import BadChunk
 from zarrscope.nodes.internals import stored_array
 from zarrscope.runtime.threads import JobResult, Owner, Ticket
 from zarrscope.view.loader import ChunkLoader
 from zarrscope_app.presenters import strings
-from zarrscope_app.presenters.chunks.missing import all_stored, next_missing, part_around, step_of
+from zarrscope_app.presenters.chunks.chosen import MOST_CELLS, ChoosesChunk
+from zarrscope_app.presenters.chunks.missing import all_stored, step_of
 from zarrscope_app.presenters.chunks.view_models import (
     ABSENT,
     FAILED,
@@ -37,28 +34,19 @@ from zarrscope_app.presenters.chunks.view_models import (
     ChunkMap,
     counts,
     map_text,
-    missing_reason,
 )  # fmt: skip
 from zarrscope_app.presenters.coalesce import CoalescedCall
-from zarrscope_app.presenters.node_description import Item, ratio
 from zarrscope_app.presenters.node_details import NodeDetails, axis_names
 
 if TYPE_CHECKING:
     from zarrscope.model.selection import ChunkIndex
     from zarrscope.nodes.array import Array
 
-MOST_CELLS = 128
-"""The most cells along a side of the map."""
-MOST_READ = 1 << 28
-"""The most bytes of one chunk that are read to check it."""
 
-
-class ChunksPresenter:
+class ChunksPresenter(ChoosesChunk):
     """The Chunks tab of one session."""
 
     changed = Signal()
-    checked = Signal(str, tuple)
-    """Emits (path of the array, index of a chunk) when `check` has read a chunk that other views could not read."""
 
     _names: tuple[str, ...] = ()
     """The names of the axes."""
@@ -81,6 +69,7 @@ class ChunksPresenter:
         else:
             found = ((node.path, node),) if node is not None and node.kind == "array" else ()
         self._set(found, "")
+        self._pictured = image is not None and details.has_picture and min(image.plane) >= 0
         self._shape = found[0][1].shape if found else ()
         self._names = axis_names(image, found[0][1]) if found else ()
         if image is not None and min(image.plane) >= 0:
@@ -97,7 +86,7 @@ class ChunksPresenter:
     def _set(self, arrays: tuple[tuple[str, Any], ...], sentence: str) -> None:
         self.cancel()
         self._arrays, self._sentence, self._shape = arrays, sentence, ()
-        self._level = 0
+        self._level, self._pictured = 0, False
         self._index: dict[int, int] = {}
         self._failed: dict[ChunkIndex, str] = {}
         self._failed_within: dict[ChunkIndex, set[ChunkIndex]] = {}
@@ -293,126 +282,6 @@ class ChunksPresenter:
             self._failed.pop(stored, None)
             self.live()
 
-    # ------------------------------------------------------------------ one chunk
-    def choose(self, row: int, column: int) -> None:
-        """Chooses a cell of the map: shows details of its chunk, or, if the cell stands for several chunks, enlarges
-        the cell to a map of them."""
-        array, window, step = self._array, self._window(), self._step()
-        if array is None:
-            return
-        first = (window[0] + row * step[0], window[1] + column * step[1])
-        if not (0 <= row * step[0] < window[2] and 0 <= column * step[1] < window[3]):
-            return
-        if step != (1, 1):
-            end = (min(first[0] + step[0], window[0] + window[2]), min(first[1] + step[1], window[1] + window[3]))
-            self._part = (*first, end[0] - first[0], end[1] - first[1])
-            self._draw()
-            return
-        index = list(self._fixed())
-        if self._rows >= 0:
-            index[self._rows] = first[0]
-        if self._columns >= 0:
-            index[self._columns] = first[1]
-        self._choose(array, tuple(index))
-
-    def _choose(self, array: Array, index: ChunkIndex) -> None:
-        self._chosen = self._describe(array, index)
-        self._notify.soon()
-        self._look_inside(array, index)
-
-    def show_missing(self) -> None:
-        """Chooses the next chunk that is not stored, and moves the map to its plane; the first follows the last."""
-        array, inventory = self._array, self._inventory
-        self._seeking = inventory is None
-        if array is None or inventory is None:
-            self.look()
-            return
-        chosen, shown = self._chosen, (self._rows, self._columns)
-        found = next_missing(inventory, chosen.index if chosen is not None else None, self._fixed(), shown)
-        self._none_missing = found is None and all_stored(inventory)
-        if found is not None:
-            for axis, chunk in enumerate(found):
-                if axis not in shown and chunk != self._fixed()[axis]:
-                    self.set_chunk(self._name(axis), chunk)
-            self._part = None
-            self._part = part_around(found, shown, self._window(), MOST_CELLS)
-            self._draw()
-            self._choose(array, found)
-        self._notify.soon()
-
-    def _describe(self, array: Array, index: ChunkIndex) -> Chosen:
-        kind = "Shard" if array.shards is not None else "Chunk"
-        size = self._inventory.size_of(index) if self._inventory is not None and self._inventory.known else UNKNOWN
-        spans = elements_of(stored_array(array), index)
-        nbytes = prod(stop - start for start, stop in spans) * array.dtype.itemsize
-        stored = "no" if size is None else "yes" if size >= 0 else strings.UNKNOWN
-        items = [Item("Key", strings.clean(array.metadata.keys.key(index))), Item("Stored", stored)]
-        if size is not None and size >= 0:
-            packed = f", {ratio(nbytes, size)}" if size else ""
-            items.append(Item("Size", f"{strings.size(size)} for {strings.size(nbytes)} of values{packed}"))
-        held = ", ".join(
-            f"{self._name(axis)} {start}" + (f"–{stop - 1}" if stop - start > 1 else "")
-            for axis, (start, stop) in enumerate(spans)
-        )
-        items.append(Item("Holds", held or "one value"))
-        failed = self._failed.get(index, "")
-        told = failed or (missing_reason(array.metadata.fill, kind) if size is None else "")
-        return Chosen(index, f"{kind} {', '.join(map(str, index))}", tuple(items), told, bool(failed))
-
-    def _look_inside(self, array: Array, index: ChunkIndex) -> None:
-        """Counts the chunks in a shard, by reading its index."""
-        if array.problem is not None or array.shards is None:
-            return
-
-        def done(outcome: JobResult[tuple[InnerChunk, ...]]) -> None:
-            chosen = self._chosen
-            if chosen is None or chosen.index != index or self._array is not array:
-                return
-            if outcome.error is not None:
-                said = strings.problem(outcome.error).headline
-                self._chosen = replace(chosen, sentence=said, failed=True)
-            elif outcome.value:
-                there = [inner.span for inner in outcome.value if inner.span is not None]
-                nbytes = sum(stop - start for start, stop in there)
-                text = f"{strings.count(len(there))} of {strings.counted(len(outcome.value), 'chunk')}"
-                inside = Item("Inside", f"{text}, {strings.size(nbytes)}")
-                self._chosen = replace(chosen, items=(*chosen.items, inside))
-            self._notify.soon()
-
-        self._owner.read(lambda: inner_chunks(array, index), done)
-
-    def check(self) -> None:
-        """Reads and decodes the chosen chunk, even if it failed before."""
-        array, chosen = self._array, self._chosen
-        if array is None or chosen is None:
-            return
-        spans = elements_of(stored_array(array), chosen.index)
-        nbytes = prod(stop - start for start, stop in spans) * array.dtype.itemsize
-        if nbytes > MOST_READ:
-            self._chosen = replace(chosen, sentence=f"It holds {strings.size(nbytes)}: use zarrscope check.")
-            self._notify.soon()
-            return
-        began = time.monotonic()
-
-        def done(outcome: JobResult[Any]) -> None:
-            if self._array is not array:
-                return
-            if outcome.error is not None:
-                said = strings.problem(outcome.error).headline
-                self._failed[chosen.index] = said
-            else:
-                self._failed.pop(chosen.index, None)
-                for index in self._failed_within.pop(chosen.index, ()):
-                    self.checked.emit(array.path, index)
-                said = f"Read and decoded in {strings.short((time.monotonic() - began) * 1000)} ms."
-            if self._chosen is not None and self._chosen.index == chosen.index:
-                self._chosen = replace(self._chosen, sentence=said, failed=outcome.error is not None)
-            self._notify.soon()
-
-        self._chosen = replace(chosen, sentence=strings.LOADING, failed=False)
-        self._owner.read(lambda: array[tuple(slice(*span) for span in spans)], done)
-        self._notify.soon()
-
     # ------------------------------------------------------------------ the snapshot
     @property
     def state(self) -> ChunkMap:
@@ -440,6 +309,7 @@ class ChunksPresenter:
             self._chosen,
             self._place(self._chosen.index, fixed, self._window()[:2], self._step()) if self._chosen else None,
             all_stored(self._inventory),
+            self._pictured,
         )
 
     def _said(self) -> str:

@@ -66,9 +66,12 @@ class ChunkMap:
     chosen_cell: tuple[int, int] | None = None
     all_stored: bool = False
     """Whether it is known that every chunk is stored: then `show_missing` has nothing to show."""
+    pictured: bool = False
+    """Whether the node has a picture, so that `show_in_image` shows the chosen chunk there."""
 
 
 NONE_MISSING = "Every chunk of this array is stored."
+NOT_PICTURED = "This node has no picture of a plane."
 
 
 def missing_reason(fill: Fill, kind: str) -> str:

@@ -102,6 +102,14 @@ def show_missing(session: Session) -> None:
         chunks.show_missing()
 
 
+def show_in_image(session: Session) -> None:
+    """Shows the chosen chunk in the image; if none is chosen, brings the map to the front, where one can be chosen."""
+    if session.chunks.state.chosen is not None:
+        session.chunks.show_in_image()
+    elif any(tab.id == "chunks" and tab.enabled for tab in session.state.tabs):
+        session.set_tab("chunks")
+
+
 def can_undo(session: Session) -> bool:
     """Whether `undo` would undo anything."""
     return session.edit.brief.can_undo or bool(session.nodes.undo_label)
@@ -140,6 +148,7 @@ ACTIONS: dict[str, Callable[[Session], object]] = {
     "roll": lambda s: s.slice.roll(),
     "retry-tiles": lambda s: s.slice.retry(),
     "missing": show_missing,
+    "chunk-in-image": show_in_image,
     "dots": lambda s: s.slice.set_dots(not s.slice.state.dots),
     "part": lambda s: _next_part(s.slice),
     "brighter": lambda s: _lighten(s.slice, BRIGHTER),

@@ -38,6 +38,7 @@ from zarrscope_app.presenters.problems import ProblemsPresenter
 from zarrscope_app.presenters.session.attempts import WatchesAttempts
 from zarrscope_app.presenters.session.changing import Changing, open_patiently, see_what_grew
 from zarrscope_app.presenters.session.credentials import AsksCredentials
+from zarrscope_app.presenters.session.elements import show_elements
 from zarrscope_app.presenters.session.exporting import ExportPresenter
 from zarrscope_app.presenters.session.history import History
 from zarrscope_app.presenters.session.kept_edits import KeepsEdits
@@ -136,6 +137,7 @@ class Session(
         self.slice.changed.connect(self._refresh)
         self.slice.painted.connect(self._refresh)
         self.slice.painted.connect(self.chunks.live)
+        self.chunks.image_asked.connect(partial(show_elements, self))
         self.problems.changed.connect(self._refresh)
         self._open()
 

@@ -1,0 +1,219 @@
+"""The chunk (or shard) that was chosen on the map: its details, the check of its content, its place in the image."""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from dataclasses import replace
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from psygnal import Signal
+
+from zarrscope.check.inventory import UNKNOWN, InnerChunk, Inventory, inner_chunks
+from zarrscope.chunkio.stored_chunks import elements_of
+from zarrscope.nodes.internals import stored_array
+from zarrscope.runtime.threads import JobResult, Owner
+from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.chunks.missing import all_stored, next_missing, part_around
+from zarrscope_app.presenters.chunks.view_models import Chosen, missing_reason
+from zarrscope_app.presenters.coalesce import CoalescedCall
+from zarrscope_app.presenters.node_description import Item, ratio
+
+if TYPE_CHECKING:
+    from zarrscope.model.selection import ChunkIndex
+    from zarrscope.nodes.array import Array
+
+MOST_CELLS = 128
+"""The most cells along a side of the map."""
+MOST_READ = 1 << 28
+"""The most bytes of one chunk that are read to check it."""
+
+
+class ChoosesChunk(ABC):
+    """The part of ChunksPresenter that deals with the chosen chunk."""
+
+    checked = Signal(str, tuple)
+    """Emits (path of the array, index of a chunk) when `check` has read a chunk that other views could not read."""
+    image_asked = Signal(int, tuple)
+    """Emits (level, range of elements along each axis of the finest level) when the image should show a chunk."""
+
+    _owner: Owner
+    _notify: CoalescedCall
+    _shape: tuple[int, ...]
+    _level: int
+    _rows: int
+    _columns: int
+    _part: tuple[int, int, int, int] | None
+    _inventory: Inventory | None
+    _chosen: Chosen | None
+    _failed: dict[ChunkIndex, str]
+    _failed_within: dict[ChunkIndex, set[ChunkIndex]]
+    _seeking: bool
+    _none_missing: bool
+    _pictured: bool
+    """Whether the node has a picture, in which a chunk can be shown."""
+
+    @property
+    @abstractmethod
+    def _array(self) -> Array | None:
+        """The array whose chunks are shown."""
+
+    @abstractmethod
+    def look(self) -> None:
+        """Begins to list the stored chunks."""
+
+    @abstractmethod
+    def set_chunk(self, axis: str, chunk: int) -> None:
+        """Sets the number of the displayed chunk along an axis that is not shown."""
+
+    @abstractmethod
+    def _name(self, axis: int) -> str:
+        """The name of an axis."""
+
+    @abstractmethod
+    def _fixed(self) -> tuple[int, ...]:
+        """The number of the displayed chunk along each axis."""
+
+    @abstractmethod
+    def _window(self) -> tuple[int, int, int, int]:
+        """The displayed part of the plane, in chunks."""
+
+    @abstractmethod
+    def _step(self) -> tuple[int, int]:
+        """The number of chunks per cell along each side."""
+
+    @abstractmethod
+    def _draw(self) -> None:
+        """Counts the stored chunks in each cell, in the background."""
+
+    def choose(self, row: int, column: int) -> None:
+        """Chooses a cell of the map: shows details of its chunk, or, if the cell stands for several chunks, enlarges
+        the cell to a map of them."""
+        array, window, step = self._array, self._window(), self._step()
+        if array is None:
+            return
+        first = (window[0] + row * step[0], window[1] + column * step[1])
+        if not (0 <= row * step[0] < window[2] and 0 <= column * step[1] < window[3]):
+            return
+        if step != (1, 1):
+            end = (min(first[0] + step[0], window[0] + window[2]), min(first[1] + step[1], window[1] + window[3]))
+            self._part = (*first, end[0] - first[0], end[1] - first[1])
+            self._draw()
+            return
+        index = list(self._fixed())
+        if self._rows >= 0:
+            index[self._rows] = first[0]
+        if self._columns >= 0:
+            index[self._columns] = first[1]
+        self._choose(array, tuple(index))
+
+    def _choose(self, array: Array, index: ChunkIndex) -> None:
+        self._chosen = self._describe(array, index)
+        self._notify.soon()
+        self._look_inside(array, index)
+
+    def show_missing(self) -> None:
+        """Chooses the next chunk that is not stored, and moves the map to its plane; the first follows the last."""
+        array, inventory = self._array, self._inventory
+        self._seeking = inventory is None
+        if array is None or inventory is None:
+            self.look()
+            return
+        chosen, shown = self._chosen, (self._rows, self._columns)
+        found = next_missing(inventory, chosen.index if chosen is not None else None, self._fixed(), shown)
+        self._none_missing = found is None and all_stored(inventory)
+        if found is not None:
+            for axis, chunk in enumerate(found):
+                if axis not in shown and chunk != self._fixed()[axis]:
+                    self.set_chunk(self._name(axis), chunk)
+            self._part = None
+            self._part = part_around(found, shown, self._window(), MOST_CELLS)
+            self._draw()
+            self._choose(array, found)
+        self._notify.soon()
+
+    def _describe(self, array: Array, index: ChunkIndex) -> Chosen:
+        kind = "Shard" if array.shards is not None else "Chunk"
+        size = self._inventory.size_of(index) if self._inventory is not None and self._inventory.known else UNKNOWN
+        spans = elements_of(stored_array(array), index)
+        nbytes = prod(stop - start for start, stop in spans) * array.dtype.itemsize
+        stored = "no" if size is None else "yes" if size >= 0 else strings.UNKNOWN
+        items = [Item("Key", strings.clean(array.metadata.keys.key(index))), Item("Stored", stored)]
+        if size is not None and size >= 0:
+            packed = f", {ratio(nbytes, size)}" if size else ""
+            items.append(Item("Size", f"{strings.size(size)} for {strings.size(nbytes)} of values{packed}"))
+        held = ", ".join(
+            f"{self._name(axis)} {start}" + (f"–{stop - 1}" if stop - start > 1 else "")
+            for axis, (start, stop) in enumerate(spans)
+        )
+        items.append(Item("Holds", held or "one value"))
+        failed = self._failed.get(index, "")
+        told = failed or (missing_reason(array.metadata.fill, kind) if size is None else "")
+        return Chosen(index, f"{kind} {', '.join(map(str, index))}", tuple(items), told, bool(failed))
+
+    def _look_inside(self, array: Array, index: ChunkIndex) -> None:
+        """Counts the chunks in a shard, by reading its index."""
+        if array.problem is not None or array.shards is None:
+            return
+
+        def done(outcome: JobResult[tuple[InnerChunk, ...]]) -> None:
+            chosen = self._chosen
+            if chosen is None or chosen.index != index or self._array is not array:
+                return
+            if outcome.error is not None:
+                said = strings.problem(outcome.error).headline
+                self._chosen = replace(chosen, sentence=said, failed=True)
+            elif outcome.value:
+                there = [inner.span for inner in outcome.value if inner.span is not None]
+                nbytes = sum(stop - start for start, stop in there)
+                text = f"{strings.count(len(there))} of {strings.counted(len(outcome.value), 'chunk')}"
+                inside = Item("Inside", f"{text}, {strings.size(nbytes)}")
+                self._chosen = replace(chosen, items=(*chosen.items, inside))
+            self._notify.soon()
+
+        self._owner.read(lambda: inner_chunks(array, index), done)
+
+    def check(self) -> None:
+        """Reads and decodes the chosen chunk, even if it failed before."""
+        array, chosen = self._array, self._chosen
+        if array is None or chosen is None:
+            return
+        spans = elements_of(stored_array(array), chosen.index)
+        nbytes = prod(stop - start for start, stop in spans) * array.dtype.itemsize
+        if nbytes > MOST_READ:
+            self._chosen = replace(chosen, sentence=f"It holds {strings.size(nbytes)}: use zarrscope check.")
+            self._notify.soon()
+            return
+        began = time.monotonic()
+
+        def done(outcome: JobResult[Any]) -> None:
+            if self._array is not array:
+                return
+            if outcome.error is not None:
+                said = strings.problem(outcome.error).headline
+                self._failed[chosen.index] = said
+            else:
+                self._failed.pop(chosen.index, None)
+                for index in self._failed_within.pop(chosen.index, ()):
+                    self.checked.emit(array.path, index)
+                said = f"Read and decoded in {strings.short((time.monotonic() - began) * 1000)} ms."
+            if self._chosen is not None and self._chosen.index == chosen.index:
+                self._chosen = replace(self._chosen, sentence=said, failed=outcome.error is not None)
+            self._notify.soon()
+
+        self._chosen = replace(chosen, sentence=strings.LOADING, failed=False)
+        self._owner.read(lambda: array[tuple(slice(*span) for span in spans)], done)
+        self._notify.soon()
+
+    # ------------------------------------------------------------------ its place in the image
+    def show_in_image(self) -> None:
+        """Asks for the chosen chunk to be shown in the image: its level, its place in the plane, and an index within
+        it along the other axes."""
+        array, chosen = self._array, self._chosen
+        if array is None or chosen is None or not self._pictured:
+            return
+        spans = elements_of(stored_array(array), chosen.index)
+        finest = zip(spans, array.shape, self._shape, strict=True)
+        places = tuple((start * whole // n, -(-stop * whole // n)) for (start, stop), n, whole in finest)
+        self.image_asked.emit(self._level, places)
