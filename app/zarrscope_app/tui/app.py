@@ -32,6 +32,7 @@ from zarrscope_app.presenters.commands import FOOTERS, LABELS, command
 from zarrscope_app.presenters.form.presenter import EditStatus
 from zarrscope_app.presenters.session.bookmarks import Bookmarks
 from zarrscope_app.presenters.session.changing import LOOK_SECONDS
+from zarrscope_app.tui import emoji
 from zarrscope_app.tui.characters import Look
 from zarrscope_app.tui.closing import Leaving
 from zarrscope_app.tui.conflict import Conflicts
@@ -249,7 +250,7 @@ class Explorer(App[int]):
         s, state = self.session, self.session.state
         if self.title != state.title:
             self.title = state.title
-        crumbs = " ▸ ".join(label for label, _ in state.crumbs)
+        crumbs = " ▸ ".join(emoji.parts(label) for label, _ in state.crumbs)
         self._say("head", apart(f" {crumbs}", state.facts, self.size.width))
         acts = [f"  [r] {strings.RETRY}"] if state.retry else []
         acts += [f"  [Esc] {LABELS['dismiss']}"] if is_remark(state) else []

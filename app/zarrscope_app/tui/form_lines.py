@@ -10,6 +10,7 @@ from textual import events
 from textual.geometry import Region
 
 from zarrscope_app.presenters import Field, Session
+from zarrscope_app.tui import emoji
 from zarrscope_app.tui.lines import Lines, StyledText, cut, fold
 
 KIND_WIDTH = 8
@@ -152,13 +153,13 @@ class FormLines(Lines):
         if part:
             return [folded[part - 1]]
         field = self.session.edit.state.fields[at]
-        lead, name = _lead(field), f"{field.label}  "
+        lead, name = _lead(field), f"{emoji.parts(field.label)}  "
         error = field.error and not folded
         tail = ([(" •", "accent")] if field.changed else []) + ([(f"  {field.error}", "error")] if error else [])
         named = self.session.edit.state.way == "fields"
         taken = sum(cell_len(text) for text in (lead, name, *(text for text, _ in tail)))
         room = max(self.size.width - (KIND_WIDTH if named else 1) - taken, LEAST_VALUE)  # the last column: scrollbar
-        text = "" if folded and not field.error else field.summary
+        text = "" if folded and not field.error else emoji.parts(field.summary)
         value = set_cell_size(cut(text, room), room)
         kind = [(f"{field.kind:>{KIND_WIDTH - 1}}", "quiet")] if named else []
         return [(lead, "quiet"), (name, "quiet"), (value, ""), *tail, *kind]

@@ -23,6 +23,7 @@ from zarrscope_app.presenters import RootsPresenter, Session, TreePresenter, Tre
 from zarrscope_app.presenters.commands import command
 from zarrscope_app.presenters.strings import Problem
 from zarrscope_app.presenters.tree import tree_text
+from zarrscope_app.tui import emoji
 from zarrscope_app.tui.entry import Painter
 
 _SHAPE = "\N{NO-BREAK SPACE}×\N{NO-BREAK SPACE}"
@@ -255,7 +256,7 @@ class TreeLines(Lines):
         selected = self.session.state.path if self._here is None else self._here
         here = row.path == selected and self.node_tree.in_front(row.id)
         mark = ("…" if row.state.value == "loading" else "▾" if row.expanded else "▸") if row.expandable else " "
-        name = f"{'• ' if row.dirty else ''}{row.name}"
+        name = f"{'• ' if row.dirty else ''}{emoji.parts(row.name)}"
         name = cut(name, self.columns - 2 * row.depth - (4 if row.badge else 2))
         pieces = [("  " * row.depth + mark + " ", "quiet"), (name, "accent" if here else "" if row.kind else "quiet")]
         if row.badge:
