@@ -94,13 +94,16 @@ def more_channels(count: int) -> str:
     return f"+{count}, ^F finds"
 
 
-def table_part(down: str, across: str, columns: range, of: int, fixed: dict[str, int]) -> str:
-    """The part of a table that is on the screen: "y down, x across · columns 0–5 of 12 · z 31". `down`, `across`: the
-    axes, "" for none; `columns`: the displayed ones of `of`; `fixed`: the indices of the other axes."""
+def table_part(source: str, down: str, across: str, columns: range, of: int, fixed: dict[str, int]) -> str:
+    """The part of a table that is on the screen: "y down, x across · columns 0–5 of 12 · z 31 · Values of /image/1".
+
+    `source`: the level; `down`, `across`: the axes, "" for none; `columns`: the displayed ones of `of`; `fixed`: the
+    indices of the other axes.
+    """
     shape = ", ".join(part for part in (f"{down} down" if down else "", f"{across} across" if across else "") if part)
     shown = f"columns {columns.start}–{columns.stop - 1} of {of}" if len(columns) < of else ""
     indices = " ".join(f"{name} {index}" for name, index in fixed.items())
-    return " · ".join(part for part in (shape, shown, indices) if part)
+    return " · ".join(part for part in (shape, shown, indices, source) if part)
 
 
 def job_line(name: str, progress: float | None, text: str) -> str:

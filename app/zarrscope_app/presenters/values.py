@@ -1,4 +1,4 @@
-"""Exact values: under the cursor for every channel, and as a table for 1-D, 2-D, string and structured arrays."""
+"""Exact values: under the cursor for every channel, and as a table of an array or of a level of an image."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from psygnal import Signal
 
 from zarrscope.model.frozen import frozen
 from zarrscope.runtime.threads import JobResult, Owner, Ticket
+from zarrscope.view.image import Image, index_above, index_at
 from zarrscope.view.loader import ChunkLoader, ChunkResult, ChunkState
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.coalesce import CoalescedCall
@@ -62,6 +63,8 @@ class Table:
     """The number of characters of the longest value of the data type; 0: not known."""
     complex: bool = False
     """Whether the values are complex numbers, which `in_two_lines` makes half as wide."""
+    source: str = ""
+    """The level of an image to which the values belong: "Values of level 1 (/image/1)"; "" for an array."""
 
 
 NUMBER_FORMATS = ("decimal", "scientific", "hexadecimal")
@@ -75,12 +78,16 @@ MAX_CHUNKS = 512
 
 
 class ValuesPresenter(TellsFailedChunks):
-    """The table of the selected array. `changed()` is emitted when another array or part is shown, or cells have
-    arrived."""
+    """The table of the selected array, or of the displayed level of an image. `changed()` is emitted when another array
+    or part is shown, or cells have arrived."""
 
     changed = Signal()
     moved = Signal(int, int)
-    """Emits (axis, index) when an index was set in the table."""
+    """Emits (axis, index) when an index was set in the table: of an image an index of its finest level."""
+
+    _image: Image | None
+    """The image of which a level is shown; None for an array."""
+    _level: int
 
     def __init__(self, owner: Owner, loader: ChunkLoader) -> None:
         super().__init__()
@@ -96,13 +103,14 @@ class ValuesPresenter(TellsFailedChunks):
         self._show(None, sentence)
 
     def show_node(self, details: NodeDetails) -> None:
-        """Shows an array; rows and columns are the axes of the picture, if the array belongs to one."""
-        node = details.node
+        """Shows an array, or the finest level of an image; rows and columns are the axes of the picture."""
+        node, image = details.node, details.image
         assert node is not None
-        assert node.kind == "array", "the view is one of arrays"
-        self.show_array(
-            node, details.image.plane if details.image is not None else (-1, -1), axis_names(details.image, node)
-        )
+        array = node if node.kind == "array" else image.levels[0].array if image is not None else None
+        assert array is not None, "the view is one of arrays and images"
+        self.show_array(array, image.plane if image is not None else (-1, -1), axis_names(image, array))
+        if node.kind == "group" and image is not None:
+            self._image, self._at = image, [0] * len(image.axes)
 
     def show_nothing(self, sentence: str = "") -> None:
         """Shows no table, and `sentence` in its place."""
@@ -120,6 +128,18 @@ class ValuesPresenter(TellsFailedChunks):
             if min(plane) >= 0 and not self._fields:
                 self._rows, self._columns = plane
 
+    def show_level(self, level: int) -> None:
+        """Shows another level of the image, at the same position and along the same axes; called when the picture shows
+        another one."""
+        image = self._image
+        if image is None or level == self._level or level >= len(image.levels):
+            return
+        at, rows, columns, array = self._at, self._rows, self._columns, image.levels[level].array
+        problem = array.problem
+        self._show(array if problem is None else None, strings.problem(problem).headline if problem is not None else "")
+        self._image, self._level, self._at, self._rows, self._columns = image, level, at, rows, columns
+        self._index = list(index_at(image, level, tuple(at)))
+
     def _show(self, array: Array | None, sentence: str) -> None:
         if self._ticket is not None:
             self._ticket.cancel()
@@ -130,6 +150,10 @@ class ValuesPresenter(TellsFailedChunks):
         self._failed: dict[tuple[int, ...], str] = {}
         rank = array.ndim if array is not None else 0
         self._fields: tuple[str, ...] = (array.dtype.names or ()) if array is not None else ()
+        self._image = None
+        self._level = 0
+        self._at = [0] * rank
+        """The index in the finest level of the image; of an array `_index`."""
         self._index = [0] * rank
         # Structured values: an axis in the rows, the fields in the columns.
         self._rows = rank - 2 if rank > 1 and not self._fields else rank - 1
@@ -164,6 +188,7 @@ class ValuesPresenter(TellsFailedChunks):
             getattr(array.metadata.dtype.numpy, "kind", "O") not in "OSUT",
             _widest(array.metadata.dtype.numpy) if self._format == "decimal" else 0,
             getattr(array.metadata.dtype.numpy, "kind", "O") == "c",
+            level_text(self._level, len(self._image.levels), array.path) if self._image is not None else "",
         )
 
     def cells(self, row: int, column: int, rows: int, columns: int) -> list[list[str]]:
@@ -228,18 +253,35 @@ class ValuesPresenter(TellsFailedChunks):
         """Goes to an index of an axis that is neither the rows nor the columns of the table."""
         for i in range(len(self._index)):
             if self._name(i) == axis:
-                self.move(i, index)
-                self.moved.emit(i, self._index[i])
+                self.move(i, self._finest(i, index))
+                self.moved.emit(i, self._at[i])
 
     def move(self, axis: int, index: int) -> None:
         """Goes to an index of an axis given by number, without a signal, because another view of the same array has
-        moved."""
-        array = self._array
-        if array is not None and axis < len(self._index) and array.shape[axis]:
-            index = max(0, min(index, array.shape[axis] - 1))
-            if index != self._index[axis]:
-                self._index[axis] = index
+        moved. Of an image `index` is one of its finest level."""
+        array, image = self._array, self._image
+        shape = image.shape if image is not None else array.shape if array is not None else ()
+        if axis < len(shape) and axis < len(self._index) and shape[axis]:
+            self._at[axis] = max(0, min(index, shape[axis] - 1))
+            here = self._at[axis] if image is None else index_at(image, self._level, tuple(self._at))[axis]
+            if here != self._index[axis]:
+                self._index[axis] = here
                 self._notify.soon()
+
+    def _finest(self, axis: int, index: int) -> int:
+        """The index of the finest level for one of the displayed level; the present one if the level has no finer
+        step."""
+        image = self._image
+        if image is None or index == self._index[axis]:
+            return index if image is None else self._at[axis]
+        at = list(self._index)
+        at[axis] = index
+        return index_above(image, self._level, tuple(at))[axis]
+
+    @property
+    def array(self) -> Array | None:
+        """The array whose values are shown; None if there is no table."""
+        return self._array
 
     def copy(self, row: int, column: int, rows: int, columns: int, done: Callable[[str, str], object]) -> None:
         """Reads a block of cells in the background, even cells that were never visible, and calls `done(text,
@@ -308,6 +350,12 @@ class ValuesPresenter(TellsFailedChunks):
     def label(self, row: int, column: int) -> tuple[str, str]:
         """The headings of a row and of a column."""
         return str(row), strings.clean(self._fields[column], 60) if self._fields else str(column)
+
+
+def level_text(level: int, levels: int, path: str) -> str:
+    """The level of an image to which a table belongs: "Values of level 1 (/image/1)"."""
+    path = strings.clean(path, 200)
+    return f"Values of level {level} ({path})" if levels > 1 else f"Values of {path}"
 
 
 def _widest(dtype: object) -> int:

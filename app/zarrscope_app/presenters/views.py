@@ -91,7 +91,7 @@ VIEWS = (
     View(
         "values",
         "Values",
-        lambda details: details.node is not None and details.node.kind == "array",
+        lambda details: details.node is not None and (details.node.kind == "array" or details.has_picture),
         ValuesPresenter,
         leads=True,
         otherwise=strings.NO_TABLE,

@@ -144,8 +144,9 @@ class ValuesPane(QWidget):
         if header is not None:
             header.setMinimumWidth(self.view.fontMetrics().horizontalAdvance("0000"))  # else "0" touches both edges
             header.setDefaultAlignment(Qt.AlignmentFlag.AlignCenter)
-        self.sentence = Label()
-        self.sentence.setWordWrap(True)
+        self.sentence, self.source = Label(), Label()
+        for label in (self.sentence, self.source):
+            label.setWordWrap(True)
         self.rows, self.columns, self.format = QComboBox(), QComboBox(), QComboBox()
         top = QHBoxLayout()
         for combo, name in ((self.rows, "table-rows"), (self.columns, "table-columns"), (self.format, "table-format")):
@@ -163,6 +164,7 @@ class ValuesPane(QWidget):
         column = QVBoxLayout(self)
         column.setContentsMargins(8, 8, 8, 4)
         column.addLayout(top)
+        column.addWidget(self.source)
         column.addWidget(self.sentence)
         column.addWidget(self.view, 1)
 
@@ -194,8 +196,9 @@ class ValuesPane(QWidget):
         assert self._presenter is not None
         state = self._presenter.state
         self.model.refresh()
-        self.sentence.setText(state.sentence)
-        self.sentence.setVisible(bool(state.sentence))
+        for label, text in ((self.sentence, state.sentence), (self.source, state.source)):
+            label.setText(text)
+            label.setVisible(bool(text))
         self._show_choices(state)
         shown = bool(state.rows and state.columns)
         self.view.setVisible(shown)

@@ -63,7 +63,7 @@ class TableLines(Lines):
             return ""
         shown = range(self._first, min(self._first + self._columns, table.columns))
         fixed = {name: index for name, index, length in table.fixed if length > 1}
-        return words.table_part(table.row_title, table.column_title, shown, table.columns, fixed)
+        return words.table_part(table.source, table.row_title, table.column_title, shown, table.columns, fixed)
 
     def pieces(self, line: int) -> list[StyledText]:
         values, first, wide = self.session.values, self._first, self._wide

@@ -43,6 +43,8 @@ __all__ = [
     "default_window",
     "find_collection",
     "find_images",
+    "index_above",
+    "index_at",
     "level_for",
     "members",
 ]
@@ -332,6 +334,23 @@ def level_for(image: Image, pixels_per_index: float | Sequence[float], axes: Seq
         if product > coarseness * 1.01:
             best, coarseness = i, product
     return best
+
+
+def index_at(image: Image, level: int, index: tuple[int, ...]) -> tuple[int, ...]:
+    """Indices of the finest level, converted to the indices of `level` that contain the same position."""
+    at = image.levels[level]
+    return tuple(
+        min(max(0, int((i + 0.5) / f)), max(0, n - 1)) if f != 1.0 else min(i, max(0, n - 1))
+        for i, f, n in zip(index, at.factors, at.shape, strict=True)
+    )
+
+
+def index_above(image: Image, level: int, index: tuple[int, ...]) -> tuple[int, ...]:
+    """Indices of `level`, converted to the indices of the finest level in the middle of the same element."""
+    return tuple(
+        min(max(0, int((i + 0.5) * f - 1e-6)), max(0, n - 1)) if f != 1.0 else min(i, max(0, n - 1))
+        for i, f, n in zip(index, image.levels[level].factors, image.shape, strict=True)
+    )
 
 
 def default_window(

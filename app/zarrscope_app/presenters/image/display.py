@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import replace
 
 from zarrscope_app.presenters.image import colormaps, words
@@ -199,6 +200,15 @@ class Display(ABC):
         self._channels, self._labels, self._smooth, self._dots = theirs
         self._restyle()
         self._plan_soon()
+
+    def take_styles(self, styles: Sequence[ChannelStyle], by_person: bool) -> None:
+        """Takes over names and display settings of the same channels in another resolution. `by_person`: whether a
+        person has changed them."""
+        if len(styles) == len(self._channels):
+            self._channels = [replace(style) for style in styles]
+            self.by_person = by_person
+            self._restyle()
+            self._plan_soon()
 
     def set_dots(self, dots: bool) -> None:
         """Sets whether chunks that are not stored are marked with dots."""

@@ -16,11 +16,11 @@ import numpy.typing as npt
 
 from zarrscope.model.frozen import frozen
 from zarrscope.runtime.threads import JobResult, Owner, Ticket
-from zarrscope.view.image import Image
+from zarrscope.view.image import Image, index_at
 from zarrscope.view.render import as_numbers
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.image import words
-from zarrscope_app.presenters.image.tile_geometry import index_at, sheet
+from zarrscope_app.presenters.image.tile_geometry import sheet
 from zarrscope_app.presenters.image.view_models import MeasuredRow, Measurement, Rect
 
 if TYPE_CHECKING:

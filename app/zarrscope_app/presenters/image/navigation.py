@@ -125,6 +125,11 @@ class Navigation(ABC):
         """The displayed index: one number for each axis of the image."""
         return tuple(self._index)
 
+    @property
+    def plane(self) -> tuple[int, int]:
+        """The axes displayed as height and width; (-1, -1) without a picture."""
+        return self._y, self._x
+
     # ------------------------------------------------------------------ position
     def set_index(self, axis: str, index: int) -> None:
         """Sets an index, clipped to the axis. Requests for the previous index are cancelled."""
@@ -214,7 +219,8 @@ class Navigation(ABC):
             y, x = (self._x, x) if x == self._y else (y, self._y)
         if (y, x) == (self._y, self._x) or self._image.channel_axis in (y, x):
             return
-        for axis in {self._y, self._x} - {y, x}:
+        left = {self._y, self._x} - {y, x}
+        for axis in left:
             self._index[axis] = self._image.shape[axis] // 2
         self._y, self._x = y, x
         self._projection, self._range = None, None
@@ -224,6 +230,8 @@ class Navigation(ABC):
             self._current = sliders[-1] if sliders else -1
         self._rect = self._whole_rect(self._image)
         self._moved()
+        for axis in left:
+            self.moved.emit(axis, self._index[axis])
 
     def stand_as(self, other: Navigation) -> None:
         """Shows the same plane of the same image as another presenter."""

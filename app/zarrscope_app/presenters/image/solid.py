@@ -18,7 +18,7 @@ from psygnal import Signal
 
 from zarrscope.model.frozen import frozen
 from zarrscope.runtime.threads import JobResult, Ticket
-from zarrscope.view.image import Image
+from zarrscope.view.image import Image, index_at
 from zarrscope.view.render import NOT_A_NUMBER, as_numbers, auto_levels, render
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.image import words
@@ -27,7 +27,6 @@ from zarrscope_app.presenters.image.display_settings import ChannelStyle
 from zarrscope_app.presenters.image.oblique import Volume, radius, shear, sight, warp
 from zarrscope_app.presenters.image.painting import GREY
 from zarrscope_app.presenters.image.presenter import SlicePresenter
-from zarrscope_app.presenters.image.tile_geometry import index_at
 
 MAX_VOXELS = 1 << 23
 """The most voxels of all channels together; turning this many takes a few hundredths of a second."""

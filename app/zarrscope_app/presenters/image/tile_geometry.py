@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from zarrscope.model.frozen import frozen
 from zarrscope.nodes.internals import stored_array
-from zarrscope.view.image import Image
+from zarrscope.view.image import Image, index_at
 from zarrscope_app.presenters.image.projection import Projection
 from zarrscope_app.presenters.image.view_models import Rect
 
@@ -88,15 +88,6 @@ def sheet(image: Image, level: int, y: int, x: int) -> LevelPlane:
 
     return LevelPlane(
         at.array, level, y, x, at.shape[y], at.shape[x], (at.factors[y], at.factors[x]), (offset(y), offset(x))
-    )
-
-
-def index_at(image: Image, level: int, index: AxisIndices) -> AxisIndices:
-    """Indices of level 0, converted to the indices of `level` that contain the same position."""
-    at = image.levels[level]
-    return tuple(
-        min(max(0, int((i + 0.5) / f)), max(0, n - 1)) if f != 1.0 else min(i, max(0, n - 1))
-        for i, f, n in zip(index, at.factors, at.shape, strict=True)
     )
 
 

@@ -118,7 +118,7 @@ class ExportPresenter:
         """The parts of the displayed node that can be exported."""
         node = self._session.node
         drawn = self._session.slice.state.kind == "image"
-        there = {"view": drawn, "region": drawn, "table": node is not None and node.kind == "array"}
+        there = {"view": drawn, "region": drawn, "table": self._session.values.array is not None}
         return tuple(found for found in WHATS if there.get(found[0], node is not None))
 
     def formats(self, what: str) -> tuple[Format, ...]:
@@ -204,8 +204,10 @@ class ExportPresenter:
             selection, level = region_on_screen(session)
             return lambda: prepared_values(export.ExportSource.of(node, level, selection), target, chosen)
         if what == "table":
-            cut = session.values.cut()
-            return lambda: prepared_values(export.ExportSource.of(node, 0, cut), target, chosen)
+            cut, table = session.values.cut(), session.values.array
+            if table is None:
+                raise Refused("No table is shown")
+            return lambda: prepared_values(export.ExportSource.of(table, 0, cut), target, chosen)
         if chosen.id == "zarr":
             return lambda: prepared_copy(hierarchy, node.path, target)
         return lambda: prepared_values(export.ExportSource.of(node), target, chosen)

@@ -43,6 +43,7 @@ from zarrscope_app.presenters.session.exporting import ExportPresenter
 from zarrscope_app.presenters.session.history import History
 from zarrscope_app.presenters.session.kept_edits import KeepsEdits
 from zarrscope_app.presenters.session.kept_views import KeepsViews
+from zarrscope_app.presenters.session.one_place import OnePlace
 from zarrscope_app.presenters.session.open_in import Elsewhere
 from zarrscope_app.presenters.session.opening import Opening, OpensOtherwise, open_place
 from zarrscope_app.presenters.session.several import SelectsSeveral
@@ -60,7 +61,7 @@ if TYPE_CHECKING:
 
 
 class Session(
-    OpensOtherwise, KeepsViews, KeepsEdits, WatchesAttempts, AsksCredentials, SelectsSeveral, WaitsForStores
+    OpensOtherwise, KeepsViews, OnePlace, KeepsEdits, WatchesAttempts, AsksCredentials, SelectsSeveral, WaitsForStores
 ):  # fmt: skip
     """One opened hierarchy with its presenters. `url` may name a node in the store. `state` shows all failures."""
 
@@ -132,8 +133,7 @@ class Session(
         self._watch_attempts()
         self.tree.ask_by(lambda: self.access_denied)
         self.edit.offer_view(partial(changes_of_view, self.slice))
-        self.slice.moved.connect(self._picture_moved)
-        self.values.moved.connect(self._table_moved)
+        self._share_indices()
         self.slice.changed.connect(self._refresh)
         self.slice.painted.connect(self._refresh)
         self.slice.painted.connect(self.chunks.live)
@@ -308,6 +308,7 @@ class Session(
     def _select(self, path: str) -> None:
         if self._node is not None:
             self.keep_look()
+            self._leave_place()
         self._wanted, self._path, self._node = path, path, None
         self.tree.reveal(path)
         self.edit.expect(path)
@@ -361,19 +362,10 @@ class Session(
             for axis, index in enumerate(self.slice.index):
                 self._picture_moved(axis, index)
             self._last_look()
+            self._arrive()
             self._restore_view()
         self._view = None
         self._changing.show(node.path, self._arrays(node))
-
-    def _picture_moved(self, axis: int, index: int) -> None:
-        """Moves the table of an array, and the map of its chunks, to the picture's new index."""
-        self.chunks.move(axis, index)
-        if self._node is not None and self._node.kind == "array":
-            self.values.move(axis, index)
-
-    def _table_moved(self, axis: int, index: int) -> None:
-        if self._node is not None and self._node.kind == "array":
-            self.slice.move(axis, index)
 
     def _read_again(self, path: str) -> None:
         """Reads a saved node again, to update names of channels, sizes of pixels, and the Info tab."""
