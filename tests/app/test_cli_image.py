@@ -154,7 +154,7 @@ def test_json_is_for_machines(capsys: Any, copies: list[Path]) -> None:
     told = json.loads(out)
     assert [each["path"] for each in told] == ["/", "/"]
     sections = {section["id"]: section["fields"] for section in told[0]["sections"]}
-    assert set(sections) == {"pixels", "channels", "image", "axes"}
+    assert set(sections) == {"pixels", "channels", "time", "image", "axes"}
     assert sections["pixels"]["unit/4"] == "micrometer"
 
 

@@ -181,7 +181,10 @@ def need_validity(before: object, after: object) -> None:
 def followers(attributes: object, around: Surroundings) -> list[str]:
     """Sentences that say how the other levels of an image change when the finest one is changed."""
     return [
-        note for section in sections_of(Subject(attributes, around)) if section.id == "pixels" for note in section.notes
+        note
+        for section in sections_of(Subject(attributes, around))
+        if section.id in ("pixels", "time")
+        for note in section.notes
     ]
 
 

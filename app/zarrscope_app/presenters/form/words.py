@@ -10,6 +10,7 @@ from zarrscope_app.presenters.form.view_models import Field, FormSection, Way
 from zarrscope_app.presenters.strings import ATTRIBUTES, clean, count, counted, percent, short
 
 PIXEL_SIZE = "Pixel size"
+TIME_STEP = "Time step"
 IMAGE_NAME = "Name"
 AXES = "Axes"
 AXES_ORDER = "Their order cannot be edited: it is that of the axes of the arrays."
@@ -42,7 +43,7 @@ NO_UNIT = "no unit"
 LINKED = "y and x alike"
 WAYS: dict[Way, str] = {"image": "Image", "fields": "All fields", "json": "JSON", "document": "Whole document"}
 """The titles of the views of the attributes; see `way_title`."""
-OF_IMAGES = frozenset(("pixels", "channels", "image", "axes", "transformation", "label", "labels", "property"))
+OF_IMAGES = frozenset(("pixels", "channels", "time", "image", "axes", "transformation", "label", "labels", "property"))
 """The ids of the sections of images and labels."""
 FOLDER_HAS_NONE = (
     "This folder has no attributes: each hierarchy in it has its own. Choose one in the tree; several that are "
@@ -113,6 +114,10 @@ def confirm(warning: str) -> str:
 
 def pixel_size_of(axis: str) -> str:
     return f"pixel size in {clean(axis, 40)}"
+
+
+def time_step_of(axis: str) -> str:
+    return f"time step in {clean(axis, 40)}"
 
 
 def unit_of(axis: str) -> str:

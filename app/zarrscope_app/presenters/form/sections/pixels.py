@@ -1,4 +1,9 @@
-"""Pixel sizes and units: one number and one unit for each axis, kept consistent over all levels of the pyramid."""
+"""Pixel sizes, time steps and their units: one number and one unit for each axis, kept consistent over all levels of
+the pyramid.
+
+The time step has a section of its own: in OME-Zarr it comes first, and a person who goes to the first pixel size and
+types would change it instead.
+"""
 
 from __future__ import annotations
 
@@ -46,14 +51,27 @@ def _rows(subject: Subject) -> list[FormRow]:
     sizes = _sizes(subject)
     if sizes is None or sizes.obstacle:
         return []
-    rows = []
-    for i, axis in enumerate(sizes.axes):
-        if axis.type == "channel":
-            continue
-        size = sizes.sizes[i]
-        number = make_field(
-            f"size/{i}", axis.name, "" if size is None else _text(size), words.pixel_size_of(axis.name), kind="number"
+    rows = _size_rows(subject, sizes, _shown(sizes))
+    if _plane(sizes):
+        linked = "true" if is_linked(subject, sizes) else "false"
+        rows.append(
+            FormRow("", (make_field("linked", words.LINKED, linked, words.LINKED, kind="bool", editor="check"),), "")
         )
+    return rows
+
+
+def _time_rows(subject: Subject) -> list[FormRow]:
+    sizes = _sizes(subject)
+    return [] if sizes is None or sizes.obstacle else _size_rows(subject, sizes, _times(sizes))
+
+
+def _size_rows(subject: Subject, sizes: PixelSizes, shown: Sequence[int]) -> list[FormRow]:
+    """A row for each of these axes."""
+    rows = []
+    for i in shown:
+        axis, size = sizes.axes[i], sizes.sizes[i]
+        title = words.time_step_of(axis.name) if axis.type == "time" else words.pixel_size_of(axis.name)
+        number = make_field(f"size/{i}", axis.name, "" if size is None else _text(size), title, kind="number")
         fields = [number]
         if not sizes.upgrades:
             choices = UNITS.get(axis.type, ())
@@ -70,11 +88,6 @@ def _rows(subject: Subject) -> list[FormRow]:
                 )
             )
         rows.append(FormRow(strings.clean(axis.name, 60), tuple(fields), _extent(subject, sizes, i)))
-    if _plane(sizes):
-        linked = "true" if is_linked(subject, sizes) else "false"
-        rows.append(
-            FormRow("", (make_field("linked", words.LINKED, linked, words.LINKED, kind="bool", editor="check"),), "")
-        )
     return rows
 
 
@@ -140,18 +153,42 @@ def _notes(subject: Subject) -> list[str]:
         return []
     if sizes.obstacle:
         return [words.no_pixel_size(sizes.obstacle)]
-    notes = [words.followers([axis.name for axis in sizes.axes], sizes.factors, _shown(sizes))]
-    notes += [
-        words.doubtful(sizes.paths[level], sizes.axes[axis].name, stated, sizes.factors[level][axis])
-        for level, axis, stated in sizes.doubtful[:3]
-    ]
+    notes = [_followers(sizes, _shown(sizes)), *_doubtful(sizes, _shown(sizes))]
     if sizes.upgrades:
         notes.append(words.becomes_04(sizes.upgrades))
     return [note for note in notes if note]
 
 
+def _time_notes(subject: Subject) -> list[str]:
+    """How the other levels follow, only if some of them have fewer time points: that is rare."""
+    sizes = _sizes(subject)
+    if sizes is None or sizes.obstacle:
+        return []
+    times = _times(sizes)
+    scaled = any(level[i] != 1 for level in sizes.factors for i in times)
+    return [note for note in (_followers(sizes, times) if scaled else "", *_doubtful(sizes, times)) if note]
+
+
+def _followers(sizes: PixelSizes, shown: Sequence[int]) -> str:
+    return words.followers([axis.name for axis in sizes.axes], sizes.factors, shown)
+
+
+def _doubtful(sizes: PixelSizes, shown: Sequence[int]) -> list[str]:
+    return [
+        words.doubtful(sizes.paths[level], sizes.axes[axis].name, stated, sizes.factors[level][axis])
+        for level, axis, stated in [each for each in sizes.doubtful if each[1] in shown][:3]
+    ]
+
+
 def _shown(sizes: PixelSizes) -> tuple[int, ...]:
-    return tuple(i for i, axis in enumerate(sizes.axes) if axis.type != "channel")
+    """The axes that have a pixel size."""
+    return tuple(i for i, axis in enumerate(sizes.axes) if axis.type not in ("channel", "time"))
+
+
+def _times(sizes: PixelSizes) -> tuple[int, ...]:
+    """The axes that have a time step."""
+    return tuple(i for i, axis in enumerate(sizes.axes) if axis.type == "time")
 
 
 PIXELS = Section("pixels", words.PIXEL_SIZE, _rows, _edits, _notes)
+TIME_STEP = Section("time", words.TIME_STEP, _time_rows, _edits, _time_notes)
