@@ -9,6 +9,8 @@ from zarrscope_app.presenters.form.field_editors import Editor
 from zarrscope_app.qt.toolkit.gui import QColor, QIcon, QPainter, QPixmap
 from zarrscope_app.qt.toolkit.widgets import QColorDialog, QComboBox, QCompleter, QLineEdit, QWidget
 
+from .number_line import NumberLine
+
 
 class ChoiceBox(QComboBox):
     """A list to choose from; with `free` another text may be typed."""
@@ -56,11 +58,18 @@ def is_typed(editor: QWidget) -> bool:
     return isinstance(line, QLineEdit) and line.isModified()
 
 
-EDITORS: dict[Editor, Callable[[QWidget, Field], QWidget] | None] = {
-    "line": None,
+def _number_line(parent: QWidget) -> NumberLine:
+    line = NumberLine(parent)
+    line.setFrame(False)  # as Qt's own editor of a row
+    return line
+
+
+EDITORS: dict[Editor, Callable[[QWidget, Field], QWidget | None] | None] = {
+    "line": lambda parent, field: _number_line(parent) if field.kind == "number" else None,
     "choice": lambda parent, field: ChoiceBox(parent, field.choices, free=True),
     "check": lambda parent, field: ChoiceBox(parent, ("true", "false")),
     "colour": lambda parent, field: Colour(parent),
     "none": None,
 }
-"""The function that makes the widget of each editor; None for Qt's own line editor, and for a field without editor."""
+"""The function that makes the widget of each editor; None, from the table or the function, for Qt's own line editor,
+and for a field without editor."""

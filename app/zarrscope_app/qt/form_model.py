@@ -186,13 +186,11 @@ class FormDelegate(QStyledItemDelegate):
             return None
         make = EDITORS[field.editor] if index.column() == VALUE else None
         if index.column() == KIND:
-            editor: QWidget = ChoiceBox(parent, field.kinds)
-        elif make is not None:
-            editor = make(parent, field)
+            editor: QWidget | None = ChoiceBox(parent, field.kinds)
         else:
-            made = super().createEditor(parent, option, index)
-            assert made is not None
-            editor = made
+            editor = make(parent, field) if make is not None else None
+            editor = editor or super().createEditor(parent, option, index)
+        assert editor is not None
         self._undo_keys.watch(editor)
         if isinstance(editor, ChoiceBox):
             editor.activated.connect(lambda _: self._chosen(editor))

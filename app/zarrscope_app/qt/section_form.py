@@ -32,6 +32,7 @@ from zarrscope_app.qt.toolkit.widgets import (
 from .check_box import CheckBox
 from .editors import ChoiceBox, Colour
 from .found_frame import FoundFrame
+from .number_line import NumberLine
 from .section_lines import SectionLines
 from .text import Label, tip
 from .theme import current_palette, quiet, warning
@@ -341,7 +342,7 @@ class SectionFormWidget(QScrollArea):
             self._undo_keys.watch(choice)
             editor = choice
         else:
-            line = Colour(self) if field.editor == "colour" else QLineEdit()
+            line = Colour(self) if field.editor == "colour" else NumberLine()
             self._watch(line, id)
             editor = line
         widths = _WIDTHS.get("number" if field.kind == "number" else field.editor)

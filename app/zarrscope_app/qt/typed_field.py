@@ -5,13 +5,14 @@ from __future__ import annotations
 
 from zarrscope_app.qt.toolkit.core import QSize, Qt, Signal
 from zarrscope_app.qt.toolkit.gui import QFocusEvent, QKeyEvent, QPalette
-from zarrscope_app.qt.toolkit.widgets import QLineEdit, QSizePolicy, QWidget
+from zarrscope_app.qt.toolkit.widgets import QSizePolicy, QWidget
 
+from .number_line import NumberLine
 from .text import tip
 from .theme import warning
 
 
-class TypedField(QLineEdit):
+class TypedField(NumberLine):
     """A field for a number. `typed(text)` is emitted when a person pressed Enter or left the field, `stepped(±1)` on Up
     or Down."""
 
