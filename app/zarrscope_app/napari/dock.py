@@ -337,7 +337,7 @@ class Explorer(QWidget):
         QTimer.singleShot(0, self.add)
 
     def _asked(self, command: str) -> None:
-        if command in ("save", "review"):
+        if command in ("save", "review", "writable"):
             self.form.commit()
         if command == "review":
             self.form.show_diff(True)

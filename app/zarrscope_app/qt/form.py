@@ -353,7 +353,7 @@ class AttributesPane(QWidget):
         self._buttons["remove"].setEnabled(field is not None and field.can_remove)
         status = self._presenter.state.status if self._presenter is not None else EditStatus.EMPTY
         seen = field if self._stack.currentWidget() is self.view else None
-        self.value.show_field(seen, status not in (EditStatus.READ_ONLY, EditStatus.EMPTY))
+        self.value.show_field(seen, status is not EditStatus.EMPTY)
 
     def _edit_value(self, pointer: str, text: str) -> None:
         if self._presenter is not None:

@@ -116,10 +116,12 @@ class FormModel(QAbstractItemModel):
     def flags(self, index: QModelIndex) -> Any:
         field = self.field(index)
         flags = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable
-        if field is None or self.presenter is None or self.presenter.state.status is EditStatus.READ_ONLY:
+        if field is None or self.presenter is None:
             return flags
         if index.column() == VALUE and field.kind not in (*CONTAINERS, "null"):
-            flags |= Qt.ItemFlag.ItemIsEditable
+            flags |= Qt.ItemFlag.ItemIsEditable  # a text typed while it is read-only waits until it is open for writing
+        if self.presenter.brief.status is EditStatus.READ_ONLY:
+            return flags
         if index.column() == KIND and len(field.kinds) > 1:
             flags |= Qt.ItemFlag.ItemIsEditable
         if index.column() == NAME and field.can_rename:

@@ -132,6 +132,7 @@ class JsonForm(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._presenter: EditPresenter | None = None
+        self._read_only = False
         self.text = _Text()
         self.text.textChanged.connect(self._changed)
         self.text.left.connect(self.commit)
@@ -164,7 +165,7 @@ class JsonForm(QWidget):
 
     def show_state(self, state: EditState) -> None:
         """Paints the text; a text that is being typed stays."""
-        self.text.lock(state.status is EditStatus.READ_ONLY)
+        self._read_only = state.status is EditStatus.READ_ONLY
         document = self.text.document()
         assert document is not None
         if document.isModified() and self.text.hasFocus():
@@ -186,8 +187,13 @@ class JsonForm(QWidget):
         self.typed.emit()
 
     def _try(self) -> None:
-        if self._presenter is not None:
-            self._presenter.try_json(self.text.content(), self._tell)
+        """Checks a text while it is typed. If the hierarchy is read-only, passes it to the presenter, which keeps it
+        until editing is allowed."""
+        if self._presenter is None:
+            return
+        if self._read_only and self.pending:
+            self._presenter.edit_text(self.text.content())
+        self._presenter.try_json(self.text.content(), self._tell)
 
     def _tell(self, line: int, sentence: str) -> None:
         self.text.mark(line)

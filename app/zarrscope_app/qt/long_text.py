@@ -112,7 +112,6 @@ class LongText(QPlainTextEdit):
         """The units of a long text that were inserted so far; None if no text is being inserted."""
         self._lines = 0
         """The lines of the text that is being inserted."""
-        self._locked = False
         self._wanted: tuple[int, int] | None = None
         """The part of the text to select once it is inserted."""
         self._timer = QTimer(self)
@@ -237,11 +236,6 @@ class LongText(QPlainTextEdit):
         if self.filling:
             self.blockCountChanged.emit(self.line_count())
 
-    def lock(self, locked: bool) -> None:
-        """Makes the text read-only, or editable again."""
-        self._locked = locked
-        self.setReadOnly(locked or self.filling)
-
     def select_span(self, start: int, stop: int) -> None:
         """Selects a part of the text, and scrolls to it; later, if this part is still being inserted."""
         if self.filling and self._position(stop) > (self._filled or 0):
@@ -293,7 +287,7 @@ class LongText(QPlainTextEdit):
         assert document is not None
         document.clearUndoRedoStacks()
         document.setModified(False)
-        self.setReadOnly(self._locked or self.filling)
+        self.setReadOnly(self.filling)
 
     def _follow(self, start: int, removed: int, added: int) -> None:
         """Repeats a change of Qt's text in `_content`."""

@@ -328,7 +328,7 @@ class Window(QMainWindow):
             **{f"panel-{id}": partial(self.panels.toggle, id) for id in self.panels.panels},
             "panels-reset": self.panels.reset,
         }
-        if id in ("save", "review"):
+        if id in ("save", "review", "writable"):
             self.form.commit()
         if id in ELSEWHERE and self._session is not None:
             open_elsewhere(self._session, id, self._say)

@@ -25,7 +25,6 @@ from textual.widgets import Static
 from zarrscope_app.presenters import Session, strings
 from zarrscope_app.presenters import strings_terminal as words
 from zarrscope_app.presenters.commands import LABELS, NODE_COMMANDS
-from zarrscope_app.presenters.form.presenter import EditStatus
 from zarrscope_app.presenters.nodes.acts import ActField
 from zarrscope_app.presenters.nodes.presenter import NodesPresenter
 from zarrscope_app.tui.lines import fold
@@ -240,11 +239,8 @@ def editor_command() -> list[str]:
 
 def edit_outside(keys: Asks, text: str | None = None) -> None:
     """Opens the attributes as JSON in $EDITOR. The edited text is checked before it is applied, and
-    nothing is saved."""
+    nothing is saved. The text waits if the hierarchy is read-only."""
     edit = keys.session.edit
-    if edit.state.status is EditStatus.READ_ONLY:
-        edit.tell(strings.OPEN_FOR_WRITING)
-        return
     if edit.state.way != "document":
         edit.show_way("json")
     before = edit.state.text if text is None else text

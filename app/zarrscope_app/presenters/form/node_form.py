@@ -5,7 +5,7 @@ Typed text is checked at once: an invalid field keeps its text, shows its error,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Literal
@@ -21,7 +21,6 @@ from zarrscope_app.presenters.form.behind import BackgroundEdits
 from zarrscope_app.presenters.form.draft import Draft
 from zarrscope_app.presenters.form.drafts import Drafts
 from zarrscope_app.presenters.form.editing import DraftEditor
-from zarrscope_app.presenters.form.field_editors import refusal
 from zarrscope_app.presenters.form.field_tree import field_at, fields
 from zarrscope_app.presenters.form.line_ends import with_own_ends
 from zarrscope_app.presenters.form.members import MemberEditor
@@ -30,6 +29,7 @@ from zarrscope_app.presenters.form.saving import Saver
 from zarrscope_app.presenters.form.section_form import Judge, SectionForm, is_section_field
 from zarrscope_app.presenters.form.sections.model import surroundings_from
 from zarrscope_app.presenters.form.sections.table import SIZE, fields_of
+from zarrscope_app.presenters.form.typed_member import why_wrong, with_member
 from zarrscope_app.presenters.form.view_models import (
     Diff,
     EditState,
@@ -188,7 +188,7 @@ class NodeForm:
         sections = self.sections.sections(brief.path, draft, waiting, self._waiting.texts) if not draft.whole else ()
         ways = ways_of(draft, self.faulty, ("image", "fields", "json") if sections else ("fields", "json"))
         way = WHOLE if draft.whole else self._way if self._way in ways and self._way != WHOLE else "fields"
-        shown = self._shown(draft, way)
+        shown = self._with_waiting(draft, way)
         return replace(
             brief,
             sentence=brief.sentence or (strings.LOADING if way != "image" and not shown.fields else ""),
@@ -199,7 +199,7 @@ class NodeForm:
             ways=ways,
             meaning=words.meaning_of(sections),
             sections=sections if way == "image" else (),
-            text=self._background.setting.get(json_text.WHOLE, shown.text),
+            text=self._typed_text.get(json_text.WHOLE, shown.text),
             text_line=shown.fault.line if shown.fault is not None else 0,
             text_error=shown.fault.sentence if shown.fault is not None else "",
             verdict=self._judge.verdict.sentence if self._judge.on and not draft.whole else "",
@@ -211,7 +211,7 @@ class NodeForm:
     def _status(self, draft: Draft, changes: int) -> tuple[EditStatus, str]:
         if draft.whole and not draft.saving and draft.theirs is None:
             told = status_of(draft, self._drafts.writable)
-            if told is not None:
+            if told is not None and not (self._waiting and not self._drafts.writable):
                 return told
         if draft.saving:
             return EditStatus.SAVING, strings.SAVING
@@ -228,6 +228,29 @@ class NodeForm:
         if not self._drafts.writable:
             return EditStatus.READ_ONLY, words.WAITS if self._waiting else strings.READ_ONLY_FORM
         return EditStatus.CLEAN, draft.hint or draft.note
+
+    @property
+    def _typed_text(self) -> dict[str, str]:
+        """The whole text as it was typed, while it is being applied or if it waits and nothing was typed after it."""
+        waiting = self._waiting.texts
+        return {json_text.WHOLE: waiting[json_text.WHOLE]} if _is_last(waiting) else self._background.setting
+
+    def _with_waiting(self, draft: Draft, way: Way) -> ShownFields:
+        """The fields or the text of a view, with the texts that wait until the hierarchy is open for writing."""
+        texts = self._waiting.texts
+        if way == "image" or not texts or self._drafts.writable:
+            return self._shown(draft, way)
+        if draft.large:
+            shown = self._shown(draft, way)
+            return replace(shown, fields=tuple(_overlaid(field, texts) for field in shown.fields))
+        made = draft.copy()
+        if not draft.whole:
+            document, refused = self.sections.expected(self._drafts.path, draft, texts)
+            made.push(document)
+            made.errors.update(refused)
+        elif json_text.WHOLE in texts:
+            made.push(json_text.edited(made, texts[json_text.WHOLE]))
+        return shown_of(made, way, FOLD_ABOVE)
 
     def _shown(self, draft: Draft, way: Way) -> ShownFields:
         """The fields of all members, or the JSON text; of a large document, those that were last made in the
@@ -296,12 +319,16 @@ class NodeForm:
         """Sets the text of a field as typed; it is read according to the field's kind. For lists and objects: JSON
         text."""
         draft = self._drafts.selected
-        if draft is not None and not self._drafts.writable:
-            self._waiting.texts[pointer] = text
-            self._told()
-            return
         if draft is not None and pointer.startswith(json_text.LINE):
-            self.edit_text(json_text.with_line(self._shown(draft, "json").text, pointer, text))
+            way: Way = WHOLE if draft.whole else "json"
+            before = self._typed_text.get(json_text.WHOLE, self._with_waiting(draft, way).text)
+            self.edit_text(json_text.with_line(before, pointer, text))
+            return
+        if pointer == json_text.WHOLE:
+            self.edit_text(text)
+            return
+        if draft is not None and not self._drafts.writable:
+            self._wait(pointer, text)
             return
         field = self.field(pointer)
         if field is not None and field.kind == "text":
@@ -314,26 +341,24 @@ class NodeForm:
         draft = self._drafts.selected
         if kind == "number" and not pointer.startswith(SIZE):  # a size may have a unit
             text = typed_number(text)
-        if kind == "number" and not (
-            self.sections.takes_number(self._drafts.path, draft, pointer, text)
-            if draft is not None and is_section_field(pointer)
-            else strings.is_number(text)
-        ):
-            self._editor.wrong(pointer, text, strings.NOT_A_NUMBER)
-        elif kind == "bool" and text.strip().lower() not in ("true", "false"):
-            self._editor.wrong(pointer, text, strings.NOT_A_BOOL)
-        elif field is not None and (why := refusal(field.row, text)):
+        takes: Callable[[str], bool] = strings.is_number
+        if draft is not None and is_section_field(pointer):
+            takes = partial(self.sections.takes_number, self._drafts.path, draft, pointer)
+        if why := why_wrong(kind, field.row if field is not None else "", text, takes):
             self._editor.wrong(pointer, text, why)
         elif is_section_field(pointer):
             if draft is not None:
                 ask = partial(self.sections.edited, self._drafts.path, draft, pointer, text)
                 reads = self.sections.must_read(self._drafts.path, draft, pointer)
                 self._editor.change(pointer, lambda d, p: ask(), text, reads=reads)
-        elif (kind == "null" and text.strip() != "null") or kind == "text":
-            self._editor.change(pointer, lambda d, p: d.set(p, text), text)
         else:
-            spelled = text.strip().lower() if kind == "bool" else text.strip()
-            self._editor.change(pointer, lambda d, p: d.set_text(p, spelled), text)
+            self._editor.change(pointer, lambda d, p: with_member(d, p, kind, text), text)
+
+    def _wait(self, pointer: str, text: str) -> None:
+        """Keeps a text until the hierarchy is open for writing. Texts are applied in the order of typing."""
+        self._waiting.texts.pop(pointer, None)
+        self._waiting.texts[pointer] = text
+        self._told()
 
     def type_waiting(self) -> None:
         """Carries out the edits that were requested before the selected node's draft could be edited, if it can be
@@ -345,7 +370,10 @@ class NodeForm:
 
     def edit_text(self, text: str) -> None:
         """Sets the text of all attributes. A text that is not JSON stays as typed, and its faulty line is marked."""
-        if (draft := self._drafts.selected) is not None:
+        draft = self._drafts.selected
+        if draft is not None and not self._drafts.writable:
+            self._wait(json_text.WHOLE, text)
+        elif draft is not None:
             self._editor.change(json_text.WHOLE, lambda d, p: json_text.edited(draft, text, d), text)
 
     def edit_json(self, pointer: str, text: str) -> None:
@@ -407,3 +435,14 @@ class NodeForm:
     def paths(self) -> tuple[str, ...]:
         """The paths of the nodes in the form: here one, or none."""
         return (self._drafts.path,)
+
+
+def _is_last(texts: dict[str, str]) -> bool:
+    """Whether the whole text was typed after all other texts that wait."""
+    return next(reversed(texts), "") == json_text.WHOLE
+
+
+def _overlaid(field: Field, texts: Mapping[str, str]) -> Field:
+    """The field with the text that waits for it."""
+    text = texts.get(field.pointer)
+    return field if text is None else replace(field, text=text, summary=strings.clean(text, 120), changed=True)

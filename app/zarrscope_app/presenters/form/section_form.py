@@ -15,7 +15,7 @@ from zarrscope.ome.edits import Edit
 from zarrscope.ome.validate import Violation
 from zarrscope.runtime.threads import JobResult, Owner, Ticket
 from zarrscope_app.presenters import strings
-from zarrscope_app.presenters.form import words
+from zarrscope_app.presenters.form import json_text, typed_member, words
 from zarrscope_app.presenters.form.draft import Draft
 from zarrscope_app.presenters.form.mending import Verdict, verdict, version_of
 from zarrscope_app.presenters.form.sections.model import Subject, Surroundings
@@ -43,8 +43,8 @@ class SectionForm:
         self._linked: dict[str, bool] = {}
         self._made: list[tuple[Document, Surroundings, bool | None, tuple[FormSection, ...]]] = []
         """The sections that were made last, and the data from which they were made."""
-        self._previewed: tuple[Document, dict[str, str], Document] | None = None
-        """A document, texts that wait, and the document with these texts."""
+        self._previewed: tuple[Document, dict[str, str], Document, dict[str, tuple[str, str]]] | None = None
+        """A document, texts that wait, and their results as `expected` returns them."""
 
     def surround(self, around: Surroundings) -> None:
         """Sets the data outside the attributes of the node from which its sections are made, such as shapes."""
@@ -64,7 +64,7 @@ class SectionForm:
         `waiting`: field → text that is not yet applied. `expected`: those texts that wait until the hierarchy is open
         for writing; fields that follow them show their new values already.
         """
-        now = self._sections_of(path, draft, self._expected(path, draft, expected))
+        now = self._sections_of(path, draft, self.expected(path, draft, expected)[0])
         typed = {id: (text, "") for id, text in waiting.items()}
         if not draft.dirty:
             return tuple(_with_state(section, typed, None) for section in now) if typed else now
@@ -72,14 +72,16 @@ class SectionForm:
         before = {field.pointer: field.text for section in stored for row in section.rows for field in row.fields}
         return tuple(_with_state(section, {**draft.errors, **typed}, before) for section in now)
 
-    def _expected(self, path: str, draft: Draft, texts: Mapping[str, str]) -> Document:
-        """The document as it will be when the texts are applied. Texts of members, and those that would be refused or
-        would read values, are left out."""
-        now = draft.now
+    def expected(
+        self, path: str, draft: Draft, texts: Mapping[str, str]
+    ) -> tuple[Document, dict[str, tuple[str, str]]]:
+        """The document as it will be when the texts are applied, without those that would be refused or would read
+        values; and those of members and of the whole text that would be refused: field → (text, reason)."""
+        now, refused = draft.now, dict[str, tuple[str, str]]()
         if not texts or draft.large:
-            return now
-        if self._previewed is not None and self._previewed[:2] == (now, dict(texts)):
-            return self._previewed[2]
+            return now, refused
+        if self._previewed is not None and self._previewed[0] is now and self._previewed[1] == dict(texts):
+            return self._previewed[2:]
         linked = self._linked.get(path)
         fields = {f.pointer: f for f in fields_of(self._sections_of(path, draft, now))}
         for id, text in texts.items():
@@ -87,13 +89,18 @@ class SectionForm:
             field = fields.get(id)
             if id == "linked":
                 linked = text.strip().lower() == "true"
+            elif id == json_text.WHOLE or not is_section_field(id):
+                try:
+                    now = _with_text(draft, now, id, text)
+                except ZarrscopeError as error:
+                    refused[id] = (text, words.refusal(error))
             elif field is None or (field.kind == "number" and not strings.is_number(text)):
                 continue
             elif not (id.startswith(CHANNEL) and subject.must_read):
                 with suppress(ZarrscopeError):
                     now = apply(now, draft.prefix, edits_of(subject, id, text))
-        self._previewed = (draft.now, dict(texts), now)
-        return now
+        self._previewed = (draft.now, dict(texts), now, refused)
+        return now, refused
 
     def _sections_of(self, path: str, draft: Draft, document: Document) -> tuple[FormSection, ...]:
         subject = self.subject(path, draft, document)
@@ -151,6 +158,16 @@ class SectionForm:
         except ZarrscopeError as error:
             return words.refusal(error)
         return ""
+
+
+def _with_text(draft: Draft, document: Document, id: str, text: str) -> Document:
+    """The document with a text that was typed for a member, or with the whole text of the attributes. Raises
+    ZarrscopeError."""
+    if id == json_text.WHOLE:
+        made = json_text.with_text(document, draft.prefix, text)
+        draft.need_object(made)
+        return made
+    return typed_member.edited(document, draft.prefix, id, text)
 
 
 def _with_state(
