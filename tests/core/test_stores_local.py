@@ -17,11 +17,12 @@ from typing import Any
 
 import pytest
 
+import zarrscope
 from contracts.counting import count_up
 from machine import keeps_modes, locks_files
-from zarrscope.errors import ReadOnly, Refused, Unreadable, ZarrscopeError
+from zarrscope.errors import Conflict, NotFound, ReadOnly, Refused, Unreadable, ZarrscopeError
 from zarrscope.model.buffers import Arena
-from zarrscope.model.storage import ByteRange, Entry
+from zarrscope.model.storage import ABSENT, ByteRange, Entry
 from zarrscope.stores.local import linux, removal
 from zarrscope.stores.local import replace as replacing
 from zarrscope.stores.local import temporaries as unfinished
@@ -673,3 +674,25 @@ def test_likely_keys_leave_out_only_what_is_not_there(tmp_path: Path) -> None:
     store.set("b/c", b"1")
     assert list(store.bulk.filter_existing(["a", "b", "no", "b/c", "b/no"])) == ["a", "b", "b/c", "b/no"]
     assert list(LocalStore(tmp_path / "no").bulk.filter_existing(["a"])) == ["a"]
+
+
+def test_a_conflict_makes_no_folder_in_the_place_of_one_that_was_moved_away(tmp_path: Path) -> None:
+    store = LocalStore(tmp_path / "x.zarr")
+    version = store.set("g/zarr.json", b"{}", expect=ABSENT)
+    (tmp_path / "x.zarr").rename(tmp_path / "away.zarr")
+    with pytest.raises(Conflict):
+        store.set("g/zarr.json", b"{ }", expect=version)
+    assert [each.name for each in tmp_path.iterdir()] == ["away.zarr"], "whoever moves it back finds no folder there"
+    (tmp_path / "away.zarr").rename(tmp_path / "x.zarr")
+    store.set("g/zarr.json", b"{ }", expect=version)
+
+
+def test_a_folder_that_was_moved_away_is_named(tmp_path: Path) -> None:
+    with zarrscope.open(tmp_path / "x.zarr", "w-") as h:
+        h.create_group("g")
+    with zarrscope.open(tmp_path / "x.zarr") as h:
+        (tmp_path / "x.zarr").rename(tmp_path / "away.zarr")
+        for path in ("/g", "/nothing"):
+            with pytest.raises(NotFound, match="folder of this hierarchy is not there any more") as caught:
+                h[path]
+            assert "Put it back" in str(caught.value.advice)

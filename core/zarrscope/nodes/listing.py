@@ -107,6 +107,13 @@ def _with_documents(
 
 def nothing_at(hierarchy: NodeContext, path: str) -> NotFound:
     """The error for a path without a node; it names anything else that is stored there."""
+    if hierarchy.store._is_gone():
+        return NotFound(
+            "The folder of this hierarchy is not there any more",
+            store=hierarchy.url,
+            key=next(iter(hierarchy.keys_of(path)), None),
+            advice="It was moved, renamed or erased, or its disk is no longer connected. Put it back, then try again.",
+        )
     if path == "/":
         return NotFound(
             f"The root is not a node of {hierarchy.dialect.title}",

@@ -250,6 +250,10 @@ class Backend:
     def _size_of(self, key: str) -> int | None:
         return None
 
+    def _is_gone(self) -> bool:
+        """Whether the place of all values, such as a folder, is known to be absent."""
+        return False
+
     def _ignores_spelling(self) -> bool:
         return False
 

@@ -153,6 +153,9 @@ class Wrapper(Store):
     def _size_of(self, key: str) -> int | None:
         return self.store._size_of(key)
 
+    def _is_gone(self) -> bool:
+        return self.store._is_gone()
+
     def _ignores_spelling(self) -> bool:
         return self.store._ignores_spelling()
 
@@ -299,6 +302,9 @@ class PrefixStore(Wrapper):
     def _size_of(self, key: str) -> int | None:
         with self._naming():
             return self.store.bulk.size_of(self.prefix + key)
+
+    def _is_gone(self) -> bool:
+        return self.store._is_gone()
 
     def _ignores_spelling(self) -> bool:
         return self.store._ignores_spelling()

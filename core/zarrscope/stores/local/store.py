@@ -357,6 +357,9 @@ class LocalStore(Store):
             return None
         return found.st_size if stat.S_ISREG(found.st_mode) else None
 
+    def _is_gone(self) -> bool:
+        return not os.path.isdir(self._base)
+
     def _ignores_spelling(self) -> bool:
         if self._spelling_ignored is None:
             from zarrscope.stores.local.spelling import takes_another_case

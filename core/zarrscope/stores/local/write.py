@@ -144,6 +144,8 @@ def _replace(
     try:
         unfinished, handle = begin(folder)
     except FileNotFoundError:
+        if expect is not None:  # a hierarchy that was moved away gets no new, empty folder in its former place
+            _expected(store, key, expect)
         made = make_folders(folder)
         unfinished, handle = begin(folder)
     with _gone_on_failure(unfinished):
