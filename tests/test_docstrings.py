@@ -236,6 +236,7 @@ SHOWN = {
     "MappingStore": {"mapping"},
     "MemoryStore": {"named"},
     "ObjectStore": DISTANT,
+    "OtherStore": DISTANT,
     "PrefixStore": {*PART_OF, "prefix"},
     "ReadOnlyStore": PART_OF,
     "Rehearsal": {*PART_OF, "log", "operations"},

@@ -138,7 +138,7 @@ def _replaced(found: re.Match[str], replace: Callable[[str, str, str, str], str]
         return found.group()
     user, at, host = authority.rpartition("@")
     place = f"{kind}://{host.lower()}"
-    if at:
+    if at and kind != "github":  # github://organisation:repository@branch holds no password
         name, colon, password = user.partition(":")
         if colon:
             names_key = kind.startswith(("s3", "gs", "gcs"))

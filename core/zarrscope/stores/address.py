@@ -23,7 +23,7 @@ from zarrscope.model.frozen import frozen
 from zarrscope.stores.address_options import cut_options, with_options
 from zarrscope.stores.local.opening import ARCHIVES, looks_zipped, open_archive
 from zarrscope.stores.local.paths import file_url, path_of
-from zarrscope.stores.registry import Mode, StoreKind, StoreOptions, need_kind
+from zarrscope.stores.registry import Mode, StoreKind, StoreOptions, known_schemes, need_kind
 from zarrscope.stores.store import Store
 
 if TYPE_CHECKING:
@@ -340,7 +340,8 @@ def _bucket(scheme: str, rest: str, kind: StoreKind) -> Address:
     for i, name in enumerate(names[:-1] if kind.archives else ()):
         if name.lower().endswith(ARCHIVES):
             return Address(f"{scheme}://{_join(host, *names[: i + 1])}{options}", _clean("/".join(names[i + 1 :])))
-    found = Address(f"{scheme}://{_join(host, *names)}{options}")
+    root = "/" * (rest.startswith("/") and scheme not in known_schemes())  # hdfs:///path names the usual host
+    found = Address(f"{scheme}://{root}{_join(host, *names)}{options}")
     return _referenced(found) if kind.archives and names and names[-1].lower().endswith(REFERENCES) else found
 
 

@@ -328,7 +328,7 @@ class FsspecStore(RemoteStore):
             raise self._failed(error, key) from cause(error)
 
     def _failed(self, error: Exception, key: str) -> ZarrscopeError:
-        message = f"The request failed: {str(error) or type(error).__name__}"
+        message = f"The request failed: {str(error).partition(chr(10))[0] or type(error).__name__}"
         if isinstance(error, TimeoutError):
             message = f"The request failed: it took too long ({str(error) or 'time-out'})"
         if isinstance(error, PermissionError) or _code(error) in ABOUT_LOGINS or type(error).__name__ in _NO_LOGIN:

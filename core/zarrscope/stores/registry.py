@@ -232,6 +232,32 @@ STORES: dict[str, StoreKind] = {kind.scheme: kind for kind in _TABLE}
 _SCHEMES = {scheme: kind for kind in _TABLE for scheme in (kind.scheme, *kind.also)}
 
 
+_NO_PLACES = frozenset(
+    """arrow_hdfs async_wrapper asynclocal asyncwrapper blockcache cached dask data dir file filecache generic git jlab
+    jupyter libarchive local memory pyscript reference simplecache tar zip""".split()
+)
+"""Protocols of fsspec that zarrscope does not open: they wrap another file system or a cache, hold the data in the
+address itself, need a token of a running Jupyter, or read files of this computer, for which there are paths."""
+
+
+def _by_fsspec(scheme: str) -> StoreKind | None:
+    """The kind of store for a scheme that only fsspec knows (other_schemes.py); None if it does not, or if the scheme
+    names no place of its own."""
+    if scheme in _NO_PLACES:
+        return None
+    import fsspec
+
+    if scheme not in fsspec.available_protocols() and scheme not in fsspec.registry:
+        return None
+    return StoreKind(
+        scheme,
+        "a folder or archive at an address that fsspec opens",
+        "zarrscope.stores.other_schemes:open_other",
+        _LISTED,
+        archives=True,
+    )
+
+
 def every_store() -> dict[str, StoreKind]:
     """The whole table, with the kinds of other packages; kinds that cannot be loaded are left out."""
     found = dict(STORES)
@@ -246,13 +272,15 @@ def every_store() -> dict[str, StoreKind]:
 
 
 def store_kind(scheme: str) -> StoreKind | None:
-    """The kind of store for addresses with this scheme; None if there is none. Raises Unsupported if the package that
-    adds it fails."""
+    """The kind of store for addresses with this scheme: a built-in one, one of another package, or one for a scheme
+    that only fsspec knows; None if there is none. Raises Unsupported if the package that adds it fails."""
     kind = _SCHEMES.get(scheme)
     if kind is not None:
         return kind
     found = loaded("stores", scheme)
-    if found is not None and not isinstance(found, StoreKind):
+    if found is None:
+        return _by_fsspec(scheme)
+    if not isinstance(found, StoreKind):
         raise Unsupported(
             f"The package that adds stores for {scheme}:// provides no StoreKind",
             feature=f"scheme {scheme}",
