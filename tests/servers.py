@@ -1,7 +1,8 @@
 """Runs real storage services on loopback for the contracts of stores.
 
 Servers that can be imported run in this process or from their own wheel; `packaging/check --servers` installs the rest
-into .venv-servers (or the folder that ZARRSCOPE_SERVERS names). `missing(service)` says why one cannot run here.
+into .venv-servers (or the folder that ZARRSCOPE_SERVERS names), and with `--system` those of the system too.
+`missing(service)` says why one cannot run here.
 """
 
 from __future__ import annotations
@@ -65,10 +66,16 @@ def _fake_gcs() -> Path | None:
     return programs[0] if programs else None
 
 
+_OF_SYSTEM = ("sshd", "redis")
+"""The services that packaging/check installs as packages of the system, which it does only if told so."""
+
+
 def missing(service: str) -> str | None:
     """Why `service` cannot run here and how to get it; None when it can."""
     found: dict[str, Callable[[], object]] = {"azure": _azurite, "gcs": _fake_gcs, "sshd": _sshd, "redis": _redis}
-    return None if found[service]() else f"no server for {service}: packaging/check --servers installs it"
+    if found[service]():
+        return None
+    return f"no server for {service}: packaging/check --servers{' --system' * (service in _OF_SYSTEM)} installs it"
 
 
 def free_port() -> int:

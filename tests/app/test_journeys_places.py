@@ -140,7 +140,7 @@ def test_a_silent_store_is_named_and_need_not_be_waited_for(
 ) -> None:
     with PLACES[kind](tmp_path, services, values) as place:
         if place.wire is None and kind != "ssh":
-            pytest.skip(f"no server for {kind}: packaging/check --servers installs it")
+            pytest.skip(f"no server for {kind}: packaging/check --servers --system installs it")
         session = Session(
             place.address, mailbox, opener=lambda url, mode="r", **o: zarrscope.open(place.opened(mode), mode, **o)
         )

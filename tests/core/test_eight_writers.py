@@ -76,7 +76,9 @@ def test_of_eight_threads_one_wins_each_time(kind: str, services: Services, tmp_
 def test_of_eight_programs_one_wins_each_time(kind: str, services: Services, tmp_path: Path, eight: Writers) -> None:
     with PLACES[kind](tmp_path, services, {}) as place:
         if not place.address:
-            pytest.skip("no server is installed that programs could meet at: packaging/check --servers installs it")
+            pytest.skip(
+                "no server is installed that programs could meet at: packaging/check --servers --system installs it"
+            )
         store = place.opened("a")
         _one_wins_each_round(
             store, lambda values, version: eight.race(place.address, place.options, "n", values, version)

@@ -60,7 +60,7 @@ def of(*kinds: str) -> pytest.MarkDecorator:
 
 def cable(place: Place) -> Any:
     if place.wire is None:
-        pytest.skip("no server is installed that a wire could lead to: packaging/check --servers installs it")
+        pytest.skip("no server is installed that a wire could lead to: packaging/check --servers --system installs it")
     return place.wire
 
 
