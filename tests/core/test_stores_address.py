@@ -6,9 +6,11 @@ import os
 import sys
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import zarrscope
 from zarrscope.errors import NotFound, ReadOnly, Refused, Unsupported
 from zarrscope.errors.installing import how_to_install
 from zarrscope.stores.address import Address, join_url, open_store, parents, split_address
@@ -204,3 +206,23 @@ def test_a_missing_package_is_named_with_what_to_install(scheme: str, monkeypatc
         with pytest.raises(Unsupported, match=f"{also}:// need {kind.needs[0]}, which is not installed") as caught:
             open_store(f"{also}://b/x.zarr")
         assert caught.value.advice == how_to_install(kind.extra)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="these are paths of Windows")
+@pytest.mark.parametrize("mode", ["r", "r+", "a", "w-"])
+@pytest.mark.parametrize("text", [r"\\srv\s\x.zarr", r"\\?\C:\x.zarr", "C:x.zarr", r"C:\x.zarr", "d:/x.zarr", "C:"])
+def test_paths_of_windows_are_refused_elsewhere(folder: Path, text: str, mode: Any) -> None:
+    before = sorted(folder.iterdir())
+    with pytest.raises(Refused, match="is a path of Windows"):
+        zarrscope.open(text, mode)
+    assert sorted(folder.iterdir()) == before
+    place = folder / text.replace("/", "_")  # a pathlib.Path is always a path, and so is one with ./
+    zarrscope.open(place, "w-")
+    assert zarrscope.open(f"./{place.name}").dialect.name == "v3"
+    assert zarrscope.open(place.name).dialect.name == "v3", "an existing path is used as that path"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a backslash separates names there")
+def test_a_backslash_within_a_name_is_kept(folder: Path) -> None:
+    zarrscope.open("a\\b.zarr", "w-")
+    assert (folder / "a\\b.zarr").is_dir()

@@ -70,7 +70,7 @@ REFERENCES = (".json", ".parq", ".parquet")
 _MOST_PARENTS = 32
 _PREFIXES = {"v2": "zarr2", "v3": "zarr3", "n5": "n5"}
 """Neuroglancer's names of the dialects that an address can state."""
-_ODD = frozenset("\0:|~$%\"'`<>“”„‘’«»")
+_ODD = frozenset("\0:|~$%\"'`<>“”„‘’«»" + "\\" * (sys.platform != "win32"))
 
 
 def split_address(text: str) -> Address:

@@ -34,7 +34,7 @@ _CHAIN = re.compile(r"::(?![^\[]*\])")
 _CACHES = ("simplecache", "filecache", "blockcache")
 _AROUND = {'"': '"', "'": "'", "`": "`", "“": "”", "„": "“", "‘": "’", "«": "»", "<": ">"}
 _INVISIBLE = "\ufeff\u200b\u200e\u200f\u2060"
-_DRIVE = re.compile(r"[A-Za-z]:(?=[\\/]|$)")
+_DRIVE = re.compile(r"[A-Za-z]:")
 _FAR = re.compile(r"(?:([\w.+-]+)@)?([A-Za-z0-9_][\w.-]+|\[[0-9A-Fa-f:.]+\]):(?!//)(.*)", re.DOTALL)
 _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|([A-Za-z_]\w*))")
 
@@ -174,7 +174,8 @@ def place_in(text: str, *, windows: bool = False) -> StorePlace:
             return StorePlace(text, True)
         raise Refused(
             f"{text!r} is a path of Windows",
-            advice="Write the path that it has on this computer, where the drive or share is mounted.",
+            advice="Write the path that it has on this computer, where the drive or share is mounted. A file of that "
+            f"very name is written ./{text}",
         )
     far = _FAR.match(text)
     if far is not None and (found := _far(*far.groups())) is not None:

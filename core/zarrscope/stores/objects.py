@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _MOST_LAYERS = 32
 """The most nested wrappers of xarray that are opened to find the array inside."""
-_NAMED = frozenset("|:~$%<>\"'`“”„‘’«» \t\n")
+_NAMED = frozenset("|:~$%<>\"'`“”„‘’«» \t\n" + "\\" * (os.name != "nt"))
 """Characters that may have a special meaning in an address."""
 _ADVICE = (
     "Pass an address, a Store, a mapping from keys to bytes, a file system of fsspec, a store or node of zarr-python, "
