@@ -281,6 +281,91 @@ def test_the_map_of_an_array_that_cannot_be_decoded(shelf: Shelf, workspace: Wor
     assert "nobody.knows" in (session.chunks.state.chosen.sentence if session.chunks.state.chosen else "")
 
 
+def parts_of(chunks: ChunksPresenter) -> dict[str, Any]:
+    """The parts of the chosen chunk's details by their titles: a text, or lines as {label: text}."""
+    chosen = chunks.state.chosen
+    parts = chosen.parts if chosen is not None else ()
+    return {part.title: part.text or {item.label: item.text for item in part.items} for part in parts}
+
+
+def test_a_chosen_chunk_tells_its_bytes_and_the_size_after_each_codec(
+    shelf: Shelf, workspace: Workspace, mailbox: Mailbox
+) -> None:
+    little = {"name": "bytes", "configuration": {"endian": "little"}}
+    codecs: list[Any] = [little, {"name": "gzip", "configuration": {"level": 1}}, "crc32c"]
+    array = zarrscope.open(shelf, "a").create_array("/a", shape=(40, 40), dtype="u2", chunks=(20, 20), codecs=codecs)
+    array[:20, :20] = 7
+    array[20:, :20] = 8
+    shelf.set("a/c/1/0", b"GIF89a, not gzip")
+    session = workspace.open(shelf.address)
+    session.select("/a")
+    mailbox.run_until(settled(session))
+    chunks = session.chunks
+    chunks.look()
+    mailbox.run_until(lambda: chunks.state.cells is not None)
+    chunks.choose(0, 0)
+    mailbox.run_until(lambda: bool(parts_of(chunks)))
+    stored = shelf.get("a/c/0/0") or b""
+    assert chunks.state.chosen is not None
+    assert "decoded in" in chunks.state.chosen.sentence, "without a further click"
+    assert ("Bytes", f"0–{len(stored) - 1}, the whole value") in [(i.label, i.text) for i in chunks.state.chosen.items]
+    assert parts_of(chunks)["Size after each codec"] == {
+        "stored": f"{len(stored)} B", "crc32c": f"{len(stored) - 4} B", "gzip": "800 B", "bytes": "800 B",
+    }  # fmt: skip
+    first = parts_of(chunks)["First bytes"].splitlines()
+    assert first[0].startswith(f"00  {stored[:8].hex(' ')}  ")
+    assert parts_of(chunks)["First bytes"] in chunks.text()
+    chunks.choose(1, 0)
+    mailbox.run_until(lambda: "First bytes" in parts_of(chunks))
+    assert chunks.state.chosen is not None
+    assert chunks.state.chosen.failed
+    assert parts_of(chunks) == {
+        "First bytes": "00  47 49 46 38 39 61 2c 20  GIF89a, \n08  6e 6f 74 20 67 7a 69 70  not gzip"
+    }, "the bytes are shown although they cannot be decoded"
+    shelf.read.clear()
+    chunks.choose(1, 1)
+    assert chunks.state.chosen is not None
+    assert (chunks.state.chosen.parts, shelf.read) == ((), []), "nothing is stored"
+
+
+def test_of_a_large_chunk_only_the_first_bytes_are_read_unasked(
+    shelf: Shelf, workspace: Workspace, mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("zarrscope_app.presenters.chunks.chosen.MOST_UNASKED", 100)
+    sparse(shelf)
+    session = workspace.open(shelf.address)
+    session.select("/a")
+    mailbox.run_until(settled(session))
+    chunks = session.chunks
+    chunks.look()
+    mailbox.run_until(lambda: chunks.state.cells is not None)
+    chunks.choose(2, 2)
+    mailbox.run_until(lambda: bool(parts_of(chunks)))
+    assert parts_of(chunks).keys() == {"First bytes"}
+    assert chunks.state.chosen is not None
+    assert not chunks.state.chosen.sentence
+    chunks.check()
+    mailbox.run_until(lambda: "Size after each codec" in parts_of(chunks))
+
+
+def test_a_chosen_shard_tells_where_its_index_is(shelf: Shelf, workspace: Workspace, mailbox: Mailbox) -> None:
+    hierarchy = zarrscope.open(shelf, "a")
+    hierarchy.create_array("/s", shape=(20, 20), dtype="u2", chunks=(5, 5), shards=(10, 10))[:5, :5] = 7
+    session = workspace.open(shelf.address)
+    session.select("/s")
+    mailbox.run_until(settled(session))
+    chunks = session.chunks
+    chunks.look()
+    mailbox.run_until(lambda: chunks.state.cells is not None)
+    chunks.choose(0, 0)
+    mailbox.run_until(lambda: "First bytes" in parts_of(chunks))
+    assert chunks.state.chosen is not None
+    size = len(shelf.get("s/c/0/0") or b"")
+    told = {item.label: item.text for item in chunks.state.chosen.items}
+    assert told["Index"] == f"{size - 68}–{size - 1} of the shard", "four entries of 16 bytes, and a checksum"
+    assert told["Inside"].startswith("1 of 4 chunks")
+
+
 # ---------------------------------------------------------------------- its place in the image
 def test_a_chosen_chunk_is_shown_in_the_image(shelf: Shelf, workspace: Workspace, mailbox: Mailbox) -> None:
     sparse(shelf)

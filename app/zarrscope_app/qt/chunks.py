@@ -18,6 +18,7 @@ from zarrscope_app.presenters.chunks.view_models import (
     PARTLY,
     PRESENT,
     UNTOLD,
+    ChosenPart,
     ChunkMap,
 )
 from zarrscope_app.presenters.commands import LABELS, command
@@ -50,7 +51,7 @@ from zarrscope_app.qt.toolkit.widgets import (
 
 from .follow import follow
 from .text import Label, tip
-from .theme import current_palette, icon, mix, quiet, warning
+from .theme import current_palette, fixed_font, icon, mix, quiet, warning
 from .wrapping import WrappingRow
 
 _LARGEST, _SMALLEST = 96.0, 8.0
@@ -181,6 +182,28 @@ class MapWidget(QWidget):
         painter.drawImage(place, image)
 
 
+class PartLabels(QWidget):
+    """A part of the details of a chunk: its title, and beneath it lines with labels, or text in a fixed font."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.title, self.items, self.text = Label(), QFormLayout(), Label()
+        self.text.setFont(fixed_font())
+        self.text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 8, 0, 0)
+        column.addWidget(self.title)
+        column.addLayout(self.items)
+        column.addWidget(self.text)
+
+    def show_part(self, part: ChosenPart) -> None:
+        """Shows `part` in place of the present one."""
+        self.title.setText(part.title)
+        _show_items(self.items, part.items)
+        self.text.setText(part.text)
+        self.text.setVisible(bool(part.text))
+
+
 SIDE = 320
 """The width of the text beside the map."""
 WIDEST = (1 << 24) - 1
@@ -235,6 +258,9 @@ class ChunksPane(QWidget):
 
     def _make_side(self) -> QWidget:
         self.counts, self.title, self.details, self.told = QFormLayout(), Label(), QFormLayout(), Label()
+        self.more = QVBoxLayout()
+        self.parts: list[PartLabels] = []
+        """The parts of the details that have titles of their own."""
         self.told.setWordWrap(True)
         self.title.setWordWrap(True)
         self.missing = QPushButton(command("missing").label)
@@ -257,6 +283,7 @@ class ChunksPane(QWidget):
         for button in (self.in_image, self.check):
             buttons.addWidget(button)
         side.addLayout(buttons)
+        side.addLayout(self.more)
         side.addStretch(1)
         scroll = QScrollArea()
         scroll.setWidget(inside)
@@ -334,6 +361,8 @@ class ChunksPane(QWidget):
         )
         _show_items(self.details, chosen.items if chosen is not None else ())
         self.told.setText(chosen.sentence if chosen is not None else "")
+        self.told.setVisible(bool(self.told.text()))
+        self._show_parts(chosen.parts if chosen is not None else ())
         self.missing.setVisible(state.cells is not None)
         self.missing.setEnabled(not state.all_stored)
         self.missing.setToolTip(tip(NONE_MISSING if state.all_stored else ""))
@@ -354,6 +383,15 @@ class ChunksPane(QWidget):
         )
         self.legend.setTextFormat(Qt.TextFormat.RichText)
         self.legend.setText(" &nbsp; ".join((*told, *self._ramp(state))))
+
+    def _show_parts(self, parts: tuple[ChosenPart, ...]) -> None:
+        while len(self.parts) < len(parts):
+            self.parts.append(PartLabels())
+            self.more.addWidget(self.parts[-1])
+        for number, shown in enumerate(self.parts):
+            shown.setVisible(number < len(parts))
+            if number < len(parts):
+                shown.show_part(parts[number])
 
     def _ramp(self, state: ChunkMap) -> Iterator[str]:
         """The part of the legend about the colours of different sizes, if the stored chunks differ in size."""

@@ -44,6 +44,7 @@ function makePanes(ui) {
     el("div", { class: "zs-chunks" }, rows ? el("div", { class: "zs-mapbox" }, el("span", { class: "zs-quiet" }, `${c.row_axis || ""} ↓  ${c.column_axis || ""} →`), canvas,
       el("div", { class: "zs-legend" }, c.legend.map((text, k) => c.cells.some((row) => row.includes(String(k))) ? el("span", {}, el("i", { class: "c" + k }), text) : ""), el("span", { class: "zs-quiet" }, w["chunk-legend"]))) : "",
     el("div", {}, list(c.items), c.chosen ? el("div", { class: "zs-chosen" }, el("h4", {}, c.chosen.title), list(c.chosen.items), c.chosen.sentence ? el("p", { class: c.chosen.failed ? "er" : "" }, c.chosen.sentence) : "",
+      c.chosen.parts.map((part) => [el("h4", {}, part.title), list(part.items), part.text ? el("pre", {}, part.text) : ""]),
       c.pictured ? el("button", { onclick: () => send("chunks.show_in_image") }, w["chunk-in-image"]) : "", " ", el("button", { onclick: () => send("chunks.check") }, w["chunk-check"])) : rows ? el("p", { class: "zs-quiet" }, w["chunk-choose"]) : "")));
     if (rows) requestAnimationFrame(() => drawMap(canvas, c, rows, columns));
   }

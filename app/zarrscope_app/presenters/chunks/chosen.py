@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -11,21 +12,26 @@ from typing import TYPE_CHECKING, Any
 from psygnal import Signal
 
 from zarrscope.check.inventory import UNKNOWN, InnerChunk, Inventory, inner_chunks
+from zarrscope.check.trail import ChunkTrail, first_bytes, read_trail
 from zarrscope.chunkio.stored_chunks import elements_of
 from zarrscope.nodes.internals import stored_array
-from zarrscope.runtime.threads import JobResult, Owner
+from zarrscope.runtime.threads import JobResult, Owner, Ticket
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.chunks.missing import all_stored, next_missing, part_around
 from zarrscope_app.presenters.chunks.view_models import Chosen, missing_reason
+from zarrscope_app.presenters.chunks.words import bytes_part, index_place, trail_parts, trail_sentence, whole_value
 from zarrscope_app.presenters.coalesce import CoalescedCall
 from zarrscope_app.presenters.node_description import Item, ratio
 
 if TYPE_CHECKING:
+    from zarrscope.chunkio.stored_chunks import ElementRanges
     from zarrscope.model.selection import ChunkIndex
     from zarrscope.nodes.array import Array
 
 MOST_CELLS = 128
 """The most cells along a side of the map."""
+MOST_UNASKED = 1 << 24
+"""The most bytes of values in a chunk that is read and decoded as soon as it is chosen."""
 MOST_READ = 1 << 28
 """The most bytes of one chunk that are read to check it."""
 
@@ -51,6 +57,8 @@ class ChoosesChunk(ABC):
     _failed_within: dict[ChunkIndex, set[ChunkIndex]]
     _seeking: bool
     _none_missing: bool
+    _reading: Ticket | None = None
+    """The job that reads the chosen chunk; choosing another one cancels it."""
     _pictured: bool
     """Whether the node has a picture, in which a chunk can be shown."""
 
@@ -111,7 +119,12 @@ class ChoosesChunk(ABC):
     def _choose(self, array: Array, index: ChunkIndex) -> None:
         self._chosen = self._describe(array, index)
         self._notify.soon()
-        self._look_inside(array, index)
+        if self._reading is not None:
+            self._reading.cancel()
+        if stored_array(array).locator.tiers:
+            self._look_inside(array, index)
+        elif self._size_of(index) is not None:
+            self._read(array, self._chosen, asked=False)
 
     def show_missing(self) -> None:
         """Chooses the next chunk that is not stored, and moves the map to its plane; the first follows the last."""
@@ -133,31 +146,45 @@ class ChoosesChunk(ABC):
             self._choose(array, found)
         self._notify.soon()
 
+    def _size_of(self, index: ChunkIndex) -> int | None:
+        """The stored size of a chunk, UNKNOWN, or None if it is not stored."""
+        return self._inventory.size_of(index) if self._inventory is not None and self._inventory.known else UNKNOWN
+
     def _describe(self, array: Array, index: ChunkIndex) -> Chosen:
         kind = "Shard" if array.shards is not None else "Chunk"
-        size = self._inventory.size_of(index) if self._inventory is not None and self._inventory.known else UNKNOWN
-        spans = elements_of(stored_array(array), index)
+        size, spans, tiers = (
+            self._size_of(index),
+            elements_of(stored_array(array), index),
+            stored_array(array).locator.tiers,
+        )
         nbytes = prod(stop - start for start, stop in spans) * array.dtype.itemsize
         stored = "no" if size is None else "yes" if size >= 0 else strings.UNKNOWN
         items = [Item("Key", strings.clean(array.metadata.keys.key(index))), Item("Stored", stored)]
         if size is not None and size >= 0:
             packed = f", {ratio(nbytes, size)}" if size else ""
             items.append(Item("Size", f"{strings.size(size)} for {strings.size(nbytes)} of values{packed}"))
-        held = ", ".join(
-            f"{self._name(axis)} {start}" + (f"–{stop - 1}" if stop - start > 1 else "")
-            for axis, (start, stop) in enumerate(spans)
-        )
-        items.append(Item("Holds", held or "one value"))
+            items.append(Item("Bytes", whole_value(size)))
+            if tiers := stored_array(array).locator.tiers:
+                items.append(Item("Index", index_place(tiers[0].index_size, size, tiers[0].at_start)))
+        items.append(Item("Holds", self._held(spans)))
         failed = self._failed.get(index, "")
         told = failed or (missing_reason(array.metadata.fill, kind) if size is None else "")
         return Chosen(index, f"{kind} {', '.join(map(str, index))}", tuple(items), told, bool(failed))
 
-    def _look_inside(self, array: Array, index: ChunkIndex) -> None:
-        """Counts the chunks in a shard, by reading its index."""
-        if array.problem is not None or array.shards is None:
-            return
+    def _held(self, spans: ElementRanges) -> str:
+        held = ", ".join(
+            f"{self._name(axis)} {start}" + (f"–{stop - 1}" if stop - start > 1 else "")
+            for axis, (start, stop) in enumerate(spans)
+        )
+        return held or "one value"
 
-        def done(outcome: JobResult[tuple[InnerChunk, ...]]) -> None:
+    def _look_inside(self, array: Array, index: ChunkIndex) -> None:
+        """Counts the chunks in a shard, by reading its index, and reads its first bytes."""
+
+        def work() -> tuple[tuple[InnerChunk, ...], bytes | None]:
+            return inner_chunks(array, index), first_bytes(array, index)
+
+        def done(outcome: JobResult[tuple[tuple[InnerChunk, ...], bytes | None]]) -> None:
             chosen = self._chosen
             if chosen is None or chosen.index != index or self._array is not array:
                 return
@@ -165,26 +192,76 @@ class ChoosesChunk(ABC):
                 said = strings.problem(outcome.error).headline
                 self._chosen = replace(chosen, sentence=said, failed=True)
             elif outcome.value:
-                there = [inner.span for inner in outcome.value if inner.span is not None]
+                inner, first = outcome.value
+                there = [each.span for each in inner if each.span is not None]
                 nbytes = sum(stop - start for start, stop in there)
-                text = f"{strings.count(len(there))} of {strings.counted(len(outcome.value), 'chunk')}"
-                inside = Item("Inside", f"{text}, {strings.size(nbytes)}")
-                self._chosen = replace(chosen, items=(*chosen.items, inside))
+                text = f"{strings.count(len(there))} of {strings.counted(len(inner), 'chunk')}"
+                inside = (Item("Inside", f"{text}, {strings.size(nbytes)}"),) if inner else ()
+                self._chosen = replace(chosen, items=(*chosen.items, *inside), parts=bytes_part(first))
             self._notify.soon()
 
-        self._owner.read(lambda: inner_chunks(array, index), done)
+        self._reading = self._owner.read(work, done)
+
+    def _read(self, array: Array, chosen: Chosen, *, asked: bool) -> None:
+        """Reads and decodes the chosen chunk. `asked`: a person asked for it; otherwise only the first bytes of a large
+        chunk are read."""
+        index, spans = chosen.index, elements_of(stored_array(array), chosen.index)
+        if not asked and prod(stop - start for start, stop in spans) * array.dtype.itemsize > MOST_UNASKED:
+            self._reading = self._owner.read(lambda: first_bytes(array, index), self._first_bytes_came(array, index))
+            return
+
+        def done(outcome: JobResult[ChunkTrail | None]) -> None:
+            if self._array is not array:
+                return
+            trail = outcome.value
+            error = outcome.error or (trail.error if trail is not None else None)
+            said = trail_sentence(trail) if trail is not None else chosen.sentence
+            if error is not None:
+                said = self._failed[index] = strings.problem(error).headline
+            else:
+                self._succeeded(array, index)
+            if self._chosen is not None and self._chosen.index == index:
+                parts = trail_parts(trail) if trail is not None else ()
+                self._chosen = replace(self._chosen, sentence=said, failed=error is not None, parts=parts)
+            self._notify.soon()
+
+        self._reading = self._owner.read(lambda: read_trail(array, index), done)
+
+    def _first_bytes_came(self, array: Array, index: ChunkIndex) -> Callable[[JobResult[bytes | None]], None]:
+        def done(outcome: JobResult[bytes | None]) -> None:
+            if self._array is array and self._chosen is not None and self._chosen.index == index:
+                self._chosen = replace(self._chosen, parts=bytes_part(outcome.value))
+                self._notify.soon()
+
+        return done
+
+    def _succeeded(self, array: Array, index: ChunkIndex) -> None:
+        """Removes the mark of a chunk that could not be read before."""
+        self._failed.pop(index, None)
+        for within in self._failed_within.pop(index, ()):
+            self.checked.emit(array.path, within)
 
     def check(self) -> None:
         """Reads and decodes the chosen chunk, even if it failed before."""
         array, chosen = self._array, self._chosen
         if array is None or chosen is None:
             return
+        if self._reading is not None:
+            self._reading.cancel()
         spans = elements_of(stored_array(array), chosen.index)
         nbytes = prod(stop - start for start, stop in spans) * array.dtype.itemsize
         if nbytes > MOST_READ:
             self._chosen = replace(chosen, sentence=f"It holds {strings.size(nbytes)}: use zarrscope check.")
             self._notify.soon()
             return
+        self._chosen = replace(chosen, sentence=strings.LOADING, failed=False)
+        self._notify.soon()
+        if stored_array(array).locator.tiers:
+            self._read_whole_shard(array, chosen, spans)
+        else:
+            self._read(array, chosen, asked=True)
+
+    def _read_whole_shard(self, array: Array, chosen: Chosen, spans: ElementRanges) -> None:
         began = time.monotonic()
 
         def done(outcome: JobResult[Any]) -> None:
@@ -194,17 +271,13 @@ class ChoosesChunk(ABC):
                 said = strings.problem(outcome.error).headline
                 self._failed[chosen.index] = said
             else:
-                self._failed.pop(chosen.index, None)
-                for index in self._failed_within.pop(chosen.index, ()):
-                    self.checked.emit(array.path, index)
+                self._succeeded(array, chosen.index)
                 said = f"Read and decoded in {strings.short((time.monotonic() - began) * 1000)} ms."
             if self._chosen is not None and self._chosen.index == chosen.index:
                 self._chosen = replace(self._chosen, sentence=said, failed=outcome.error is not None)
             self._notify.soon()
 
-        self._chosen = replace(chosen, sentence=strings.LOADING, failed=False)
-        self._owner.read(lambda: array[tuple(slice(*span) for span in spans)], done)
-        self._notify.soon()
+        self._reading = self._owner.read(lambda: array[tuple(slice(*span) for span in spans)], done)
 
     # ------------------------------------------------------------------ its place in the image
     def show_in_image(self) -> None:

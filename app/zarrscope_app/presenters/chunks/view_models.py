@@ -26,6 +26,15 @@ SIGNS = "·█▒…!?"
 
 
 @frozen
+class ChosenPart:
+    """A part of the details of a chunk under a title of its own: lines with labels, or text in a fixed font."""
+
+    title: str
+    items: tuple[Item, ...] = ()
+    text: str = ""
+
+
+@frozen
 class Chosen:
     """The chunk (or shard) that was chosen on the map."""
 
@@ -35,6 +44,8 @@ class Chosen:
     sentence: str = ""
     """The result of checking the chunk, or the reason why it could not be read."""
     failed: bool = False
+    parts: tuple[ChosenPart, ...] = ()
+    """The size after each codec, and the first bytes, once they have been read."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,6 +127,13 @@ def map_text(state: ChunkMap) -> str:
     chosen = state.chosen
     if chosen is not None:
         lines += ["", chosen.title, *(f"{item.label:<12} {item.text}" for item in chosen.items), chosen.sentence]
+        for part in chosen.parts:
+            lines += [
+                "",
+                part.title,
+                *(f"{item.label:<12} {item.text}" for item in part.items),
+                *part.text.splitlines(),
+            ]
     if state.cells is not None and state.cells.size:
         where = ", ".join(f"{name} {chunk}" for name, chunk, _ in state.fixed)
         down, across = state.row_axis or "one row", state.column_axis or "one column"

@@ -1,0 +1,57 @@
+"""The bytes of one stored chunk in words: its range, its first bytes, the sizes after each codec."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.chunks.view_models import ChosenPart
+from zarrscope_app.presenters.node_description import Item
+
+if TYPE_CHECKING:
+    from zarrscope.check.trail import ChunkTrail
+
+PER_LINE = 8
+"""The bytes in a line of a dump."""
+
+
+def whole_value(size: int) -> str:
+    """The byte range of a chunk that has a key of its own."""
+    return f"0–{strings.count(size - 1)}, the whole value" if size else "none, the value is empty"
+
+
+def index_place(index_size: int, size: int, at_start: bool) -> str:
+    """The byte range of a shard's index."""
+    start = 0 if at_start else max(0, size - index_size)
+    return f"{strings.count(start)}–{strings.count(max(start, start + index_size - 1))} of the shard"
+
+
+def dump(data: bytes) -> str:
+    """Bytes as lines of an offset, hexadecimal numbers, and ASCII characters; a point for all others."""
+    lines = []
+    for start in range(0, len(data), PER_LINE):
+        part = data[start : start + PER_LINE]
+        letters = "".join(chr(each) if 32 <= each < 127 else "." for each in part)
+        lines.append(f"{start:02x}  {part.hex(' '):<{3 * PER_LINE - 1}}  {letters}")
+    return "\n".join(lines)
+
+
+def bytes_part(first: bytes | None) -> tuple[ChosenPart, ...]:
+    """The first bytes of a stored value, under a title; nothing if there are none."""
+    return (ChosenPart("First bytes", text=dump(first)),) if first else ()
+
+
+def trail_parts(trail: ChunkTrail) -> tuple[ChosenPart, ...]:
+    """The size after each codec, and the first stored bytes."""
+    steps = [Item("stored", f"{strings.count(trail.nbytes)} B")]
+    for step in trail.steps:
+        size = f"{strings.count(step.nbytes)} B" if step.nbytes is not None else "Python objects"
+        steps.append(Item(strings.clean(step.codec, 40), size))
+    decoded = (ChosenPart("Size after each codec", tuple(steps)),) if trail.steps else ()
+    return (*decoded, *bytes_part(trail.first))
+
+
+def trail_sentence(trail: ChunkTrail) -> str:
+    """The time that reading and decoding took."""
+    reading, decoding = (strings.short(float(f"{each * 1000:.2g}")) for each in (trail.reading, trail.decoding))
+    return f"Read in {reading} ms, decoded in {decoding} ms."

@@ -1,0 +1,99 @@
+"""One stored chunk in detail: its first bytes, and the size of the data after each codec that decodes it."""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from zarrscope.codecs.codec import ArrayToBytes
+from zarrscope.errors import ZarrscopeError
+from zarrscope.model.storage import ByteRange
+
+if TYPE_CHECKING:
+    from zarrscope.codecs import CodecPipeline
+    from zarrscope.model.selection import ChunkIndex
+    from zarrscope.nodes.array import Array
+
+FIRST = 64
+"""The number of bytes that are reported of a stored value."""
+
+
+@dataclass(frozen=True)
+class CodecStep:
+    """A codec, and the bytes of the data after it has decoded them; None for elements that are Python objects."""
+
+    codec: str
+    nbytes: int | None
+
+
+@dataclass(frozen=True)
+class ChunkTrail:
+    """One stored chunk, and how it was decoded. Times are in seconds."""
+
+    nbytes: int
+    """The number of stored bytes; in a shard, those of the inner chunk."""
+    first: bytes
+    """The first stored bytes, at most FIRST."""
+    steps: tuple[CodecStep, ...]
+    """The codecs in the order of decoding; empty if the chunk cannot be decoded."""
+    reading: float
+    decoding: float
+    error: Exception | None
+    """The reason why the chunk cannot be decoded."""
+
+
+def read_trail(array: Array, chunk: ChunkIndex) -> ChunkTrail | None:
+    """Reads and decodes one chunk; in a shard, an inner chunk. None if it is not stored.
+
+    Raises Unreadable, BadChunk or Refused if its bytes cannot be read.
+    """
+    stored = array._stored
+    began = time.perf_counter()
+    payload = next((found for _, found in stored.fetch([chunk])), None)
+    if isinstance(payload, ZarrscopeError):
+        raise stored.located(payload, stored.locator.key(chunk))
+    if payload is None:
+        return None
+    data = memoryview(payload).cast("B")
+    read = time.perf_counter()
+    error: Exception | None = None
+    steps: tuple[CodecStep, ...] = ()
+    try:
+        stored.decode(chunk, data, None)
+    except (ZarrscopeError, MemoryError) as failed:
+        error = failed
+    decoded = time.perf_counter()
+    if error is None:
+        with suppress(ZarrscopeError):  # a remote shard that was replaced meanwhile: its new chunk was decoded above
+            steps = decode_steps(stored.chunk_pipeline(stored.locator.stored_chunk_shape(chunk)), data)
+    return ChunkTrail(data.nbytes, bytes(data[:FIRST]), steps, read - began, decoded - read, error)
+
+
+def decode_steps(pipeline: CodecPipeline, data: Any) -> tuple[CodecStep, ...]:
+    """Decodes a chunk codec by codec, and returns the size after each. Raises BadChunk."""
+    steps = []
+    here = data
+    for codec in reversed(pipeline.codecs):
+        made: Any = codec
+        here = made.decode(here, None) if isinstance(codec, ArrayToBytes) else made.decode(here)
+        steps.append(CodecStep(codec.name, _nbytes(here)))
+    return tuple(steps)
+
+
+def _nbytes(data: Any) -> int | None:
+    if not isinstance(data, np.ndarray):
+        return memoryview(data).nbytes
+    return None if data.dtype.hasobject else data.nbytes
+
+
+def first_bytes(array: Array, chunk: ChunkIndex) -> bytes | None:
+    """The first bytes of the value that holds a grid chunk, read without the rest; None if none is stored.
+
+    Raises Unreadable.
+    """
+    found = array.store.get(array.metadata.keys.key(chunk), ByteRange(0, FIRST))
+    return None if found is None else bytes(found[:FIRST])
