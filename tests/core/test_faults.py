@@ -112,7 +112,7 @@ def test_a_silent_server_is_given_up_and_asked_again_later(place: Place) -> None
     store.close()
 
 
-@of(*WIRED[:-1])
+@of(*WIRED)
 def test_a_stall_can_be_cancelled(place: Place) -> None:
     store = place.opened("r")
     assert store.get("a/b") == VALUES["a/b"]

@@ -10,13 +10,17 @@ from __future__ import annotations
 
 import errno
 import re
+import socket
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import Any
+from contextlib import contextmanager, suppress
+from copy import deepcopy
+from typing import Any, Self
 
 from zarrscope.errors import Conflict, Denied, ReadOnly, Refused, Unreadable, ZarrscopeError
 from zarrscope.errors.confidential import cause, conceal
-from zarrscope.model.storage import Answer, ByteRange, Request, Version
+from zarrscope.model.storage import Answer, ByteRange, Request, Version, never
+from zarrscope.runtime.interrupts import LOOK_SECONDS
 from zarrscope.runtime.tuning import REDIS_AT_ONCE, REDIS_PAGE
 from zarrscope.stores.keys import too_large
 from zarrscope.stores.local.failures import KEPT
@@ -109,23 +113,29 @@ class RedisStore(Store):
                 return
             some = requests[first : first + REDIS_AT_ONCE]
             try:
-                with self._asking(some[0][0]):
-                    answers = self._answers(some, limit)
+                with self._asking(some[0][0]), _Stopper(cancelled) as stopper:
+                    answers = self._answers(some, limit, stopper)
             except ZarrscopeError as error:
+                if cancelled():
+                    return
                 answers = [error] * len(some)
             yield from enumerate(answers, first)
 
-    def _answers(self, requests: Sequence[Request], limit: int | None) -> list[Answer]:
+    def _answers(self, requests: Sequence[Request], limit: int | None, stopper: _Stopper | None = None) -> list[Answer]:
         """Answers requests in one round trip; with a limit in two, of which the first requests the sizes."""
         sizes: list[int] | None = None
         if limit is not None:
             with self._client.pipeline(transaction=False) as asked:
                 for key, _ in requests:
                     asked.strlen(self._name(key))
+                if stopper is not None:
+                    stopper.asked = asked
                 sizes = asked.execute()
         with self._client.pipeline(transaction=False) as asked:
             for i, (key, part) in enumerate(requests):
                 self._ask(asked, key, part, None if sizes is None or limit is None or sizes[i] <= limit else limit)
+            if stopper is not None:
+                stopper.asked = asked
             found = asked.execute()
         answers: list[Answer] = []
         for i, (key, part) in enumerate(requests):
@@ -189,6 +199,40 @@ class RedisStore(Store):
     def _erase(self, key: str) -> None:
         with self._asking(key) as client:
             client.delete(self._name(key))
+
+
+class _Stopper:
+    """Ends the wait for the server within the `with` block as soon as `cancelled()` is true: it shuts the connection of
+    the round trip `asked`, so that other threads keep theirs."""
+
+    def __init__(self, cancelled: Callable[[], bool]) -> None:
+        self._cancelled = cancelled
+        self._over = threading.Event()
+        self._watching: threading.Thread | None = None
+        self.asked: Any = None
+
+    def __enter__(self) -> Self:
+        if self._cancelled is not never:
+            self._watching = threading.Thread(target=self._watch, name="zarrscope-redis", daemon=True)
+            self._watching.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._over.set()
+        if self._watching is not None:
+            self._watching.join()
+
+    def _watch(self) -> None:
+        while not self._over.wait(LOOK_SECONDS):
+            if not self._cancelled():
+                continue
+            connection: Any = getattr(self.asked, "connection", None)
+            if (wire := getattr(connection, "_sock", None)) is None:
+                continue
+            running, connection.retry = connection.retry, deepcopy(connection.retry)
+            running.update_retries(0)  # else redis-py would connect again and wait
+            with suppress(OSError):
+                wire.shutdown(socket.SHUT_RDWR)
 
 
 def _not_written(error: Exception) -> ZarrscopeError | None:
