@@ -103,6 +103,42 @@ def view(shelf: Shelf) -> Iterator[Callable[[str], OverviewViewer]]:
         viewer.close()
 
 
+def details(session: Any) -> dict[str, str]:
+    """The second column of the rows in the tree, by path."""
+    return {row.path: row.detail for row in session.tree.flat(0, session.tree.flat_count)}
+
+
+def test_wells_and_fields_are_named_in_tree_and_crumbs(shelf: Shelf, view: Any) -> None:
+    plate(shelf)
+    viewer = view("/plate")
+    session = viewer.session
+    viewer.whole()
+    named = {"/plate/A/1": "well A/1", "/plate/A/3": "well A/3", "/plate/A": ""}
+    session.tree.expand(session.tree.find("/plate"))
+    viewer.until(lambda: session.tree.find("/plate/A") is not None)
+    session.tree.expand(session.tree.find("/plate/A"))
+    viewer.until(lambda: named.items() <= details(session).items())
+    session.select("/plate/A/1")
+    viewer.whole()
+    session.tree.expand(session.tree.find("/plate/A/1"))
+    viewer.until(lambda: details(session).get("/plate/A/1/1") == "field 2")
+    session.select("/plate/A/1/1")
+    crumbs = ("plate", "A", "well A/1", "field 2")
+    viewer.until(lambda: tuple(label for label, _ in session.state.crumbs)[1:] == crumbs)
+    assert "well A/1 ▸ field 2" in session.bookmark_label
+
+
+def test_fields_are_named_when_the_address_is_one(shelf: Shelf, view: Any) -> None:
+    plate(shelf)
+    viewer = view("/plate/B/2/0")
+    session = viewer.session
+    crumbs = ("plate", "B", "well B/2", "field 1")
+    viewer.until(lambda: tuple(label for label, _ in session.state.crumbs)[1:] == crumbs)
+    viewer.until(lambda: {"/plate/B/2": "well B/2", "/plate/B/2/0": "field 1"}.items() <= details(session).items())
+    session.reload()
+    viewer.until(lambda: tuple(label for label, _ in session.state.crumbs)[1:] == crumbs)
+
+
 def test_wells_stand_where_the_plate_has_them(shelf: Shelf, view: Any) -> None:
     plate(shelf)
     viewer = view("/plate")

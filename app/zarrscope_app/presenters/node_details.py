@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from zarrscope.dialects.defects import as_far_as_read
@@ -11,7 +11,7 @@ from zarrscope.errors import ZarrscopeError
 from zarrscope.model.metadata import ExtensionOutcome as Found
 from zarrscope.model.metadata import ExtensionReport
 from zarrscope.nodes.internals import node_context
-from zarrscope.ome.collection import role
+from zarrscope.ome.collection import collection, role
 from zarrscope.view.image import (
     Collection,
     CollectionMember,
@@ -51,6 +51,8 @@ class NodeDetails:
     """The plate, well, series or label group that the node describes; None for other nodes."""
     members: tuple[CollectionMember, ...] = ()
     """The images of a series, if its document does not list them."""
+    titles: Mapping[str, str] = field(default_factory=dict)
+    """See `member_titles`."""
     fallback: ExtensionReport | None = None
     """The report on the data type of the node, if its document offers a fallback, used or not; otherwise None."""
 
@@ -77,19 +79,32 @@ def kind_and_icon(node: Group | Array) -> tuple[Literal["group", "array"], str]:
     return node.kind, group_icon(as_far_as_read(node.attributes)) if node.kind == "group" else ""
 
 
+def member_titles(node: Group | Array) -> dict[str, str]:
+    """Path → "well A/1" for the wells of a plate, "field 1" for the fields of a well; {} for other nodes. Reads
+    nothing."""
+    found = collection(as_far_as_read(node.attributes), node.path) if node.kind == "group" else None
+    if found is None or found.kind not in ("plate", "well") or found.members is None:
+        return {}
+    paths, above = [member.path for member in found.members], node.path.rstrip("/") + "/"
+    if found.kind == "well":
+        return {path: f"field {number}" for number, path in enumerate(paths, 1)}
+    return {path: f"well {strings.clean(path.removeprefix(above), 40)}" for path in paths}
+
+
 def read_details(hierarchy: Hierarchy, path: str) -> NodeDetails:
     """Reads all data that the presenters of a node need. Waits for the store."""
     node = hierarchy[path]
-    image, collection, icon = None, None, ""
+    image, described, icon, titles = None, None, "", dict[str, str]()
     warnings = [strings.clean(each) for each in hierarchy.demands_above(path)]
     labels: dict[str, Image | None] | None = {}
     misplaced = None
     found: tuple[CollectionMember, ...] = ()
     try:
-        collection = find_collection(node)
+        described = find_collection(node)
         _, icon = kind_and_icon(node)
-        if node.kind == "group" and collection is not None and collection.members is None:
-            found = tuple(members(node, collection))
+        titles = member_titles(node)
+        if node.kind == "group" and described is not None and described.members is None:
+            found = tuple(members(node, described))
         image = default_image(node)
         if node.kind == "array" and (misplaced := hierarchy.misplaced_chunks(node)):
             warnings.append(misplaced)
@@ -102,13 +117,11 @@ def read_details(hierarchy: Hierarchy, path: str) -> NodeDetails:
     except ZarrscopeError as error:
         warnings.append(strings.problem(error).headline)
         image = None
-    info = describe(node, image, collection, hierarchy.extensions(node.path))
+    info = describe(node, image, described, hierarchy.extensions(node.path))
     info = replace(info, warnings=(*info.warnings, *warnings), snippets=snippets(node, image))
     fallback = next((report for report in node.metadata.extensions if report.fallback), None)
     passable = bool(misplaced) or _is_passable(node)
-    return NodeDetails(
-        hierarchy, node, info, image, labels, icon, passable, collection=collection, members=found, fallback=fallback
-    )
+    return NodeDetails(hierarchy, node, info, image, labels, icon, passable, described, found, titles, fallback)
 
 
 def axis_names(image: Image | None, array: Array) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from zarrscope_app.presenters.image.saved_view import restore_labels, whole_view
 from zarrscope_app.presenters.session.part import SessionPart
 from zarrscope_app.presenters.session.state_text import decode_view, encode_view
 from zarrscope_app.presenters.session.view_models import crumbs, place_name
+from zarrscope_app.presenters.tree.presenter import TreePresenter
 
 MOST_SEEN = 12
 """The most images displayed earlier in a session that are offered for laying over the picture."""
@@ -73,6 +74,7 @@ class KeepsViews(SessionPart):
     """The part of a session that returns the displayed view, and shows an earlier one again."""
 
     looks: LastLooks | None = None
+    tree: TreePresenter
     _path: str
     _view: tuple[str, Any] | None
     _labels_wanted: Any = None
@@ -87,8 +89,8 @@ class KeepsViews(SessionPart):
         return self._seen
 
     def _saw(self, image: Image) -> None:
-        name = " ▸ ".join(label for label, _ in crumbs(place_name(self.url), image.path))
-        before = [other for other in self._seen if other.name != name]
+        name = " ▸ ".join(label for label, _ in crumbs(place_name(self.url), image.path, self.tree.titles))
+        before = [other for other in self._seen if (other.image.path, other.image.name) != (image.path, image.name)]
         self._seen = (Other(name, image), *before)[:MOST_SEEN]
 
     def view(self) -> dict[str, Any]:
@@ -102,7 +104,7 @@ class KeepsViews(SessionPart):
     @property
     def bookmark_label(self) -> str:
         """A name for the displayed view: "cells.zarr ▸ 0 · t 0 z 31"."""
-        place = " ▸ ".join(label for label, _ in crumbs(place_name(self.url), self._path))
+        place = " ▸ ".join(label for label, _ in crumbs(place_name(self.url), self._path, self.tree.titles))
         sliders = [axis for axis in self.slice.state.axes if axis.role == "slider"]
         return strings.joined(place, " ".join(f"{axis.title} {axis.index}" for axis in sliders))
 

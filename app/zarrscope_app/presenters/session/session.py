@@ -352,6 +352,7 @@ class Session(
             self._shown_problem = strings.fell_back(found.fallback.name, found.fallback.advice, node.path)
         if found.icon:
             self.tree.mark(node.path, found.icon)
+        self.tree.entitle(found.titles)
         self._version = found.image.version if found.image is not None else ""
         self.tabs.show(found)
         if found.image is not None and found.has_picture:
@@ -448,7 +449,7 @@ class Session(
             self._path,
             self.name,
             f"• {self.name}" if unsaved else self.name,
-            crumbs(self.name, self._path),
+            crumbs(self.name, self._path, self.tree.titles),
             strings.clean(self.url.rstrip("/") + (self._path if self._path != "/" and hierarchy is not None else "")),
             facts or (strings.OPENING if opening else ""),
             self.tabs.front,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import Enum
 from typing import TYPE_CHECKING
 
@@ -94,8 +95,9 @@ def facts_of(
     )
 
 
-def crumbs(name: str, path: str) -> tuple[tuple[str, str], ...]:
-    """(label, path) from the root to a node."""
+def crumbs(name: str, path: str, titles: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """(label, path) from the root to a node. `titles`: path → a label in place of the node's name: "well A/1"."""
     parts = [part for part in path.split("/") if part]
-    beneath = [(strings.clean(part, 60), "/" + "/".join(parts[: i + 1])) for i, part in enumerate(parts)]
+    paths = ["/" + "/".join(parts[: i + 1]) for i in range(len(parts))]
+    beneath = [(titles.get(at) or strings.clean(part, 60), at) for part, at in zip(parts, paths, strict=True)]
     return ((name, "/"), *beneath)

@@ -12,16 +12,22 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import field
 from itertools import chain, islice
-from typing import Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from zarrscope.dialects import Child
+from zarrscope.errors import Unsupported
 from zarrscope.model.frozen import frozen
 from zarrscope.model.metadata import ArrayMetadata
 from zarrscope.model.node_path import natural
+from zarrscope.nodes.internals import node_context
 from zarrscope.runtime.tuning import CHILDREN_AT_ONCE
 from zarrscope_app.presenters import strings
-from zarrscope_app.presenters.node_details import group_icon
+from zarrscope_app.presenters.node_details import group_icon, member_titles
 from zarrscope_app.presenters.tree.names import KEYS_AT_ONCE, NameBlock, Names, merged
+
+if TYPE_CHECKING:
+    from zarrscope.nodes.group import Group
+    from zarrscope.nodes.hierarchy import Hierarchy
 
 SMALL = 256
 """For a group of at most this many children, names and documents are read before rows are sent."""
@@ -165,6 +171,32 @@ class Arrivals:
         self._order = merged(self._order, range(first, len(self._keys)), self._keys.__getitem__)
         origins = {first + place: origin for place, origin in batch.origins.items()}
         self._send(ArrivedNames(blocks, batch.kinds, self._order, seen or {}, origins))
+
+
+def list_children(
+    hierarchy: Hierarchy,
+    path: str,
+    opened: Callable[[Group, dict[str, str]], None],
+    send: Callable[[ArrivedNames | Inspected], None],
+    cancelled: Callable[[], bool],
+) -> bool | None:
+    """Opens the group at `path`, calls `opened` with it and the titles of its wells or fields, and sends its children.
+
+    Returns whether these are all children; None for an array, which has none. Runs in a worker.
+    """
+    node = hierarchy[path]
+    if node.kind != "group":
+        return None
+    opened(node, member_titles(node))
+    try:
+        patient = not hierarchy.store.remote or not hierarchy.store.listable or hierarchy.consolidated
+        Arrivals(node, send, cancelled, patient=patient).run()
+    except Unsupported as error:
+        if error.feature != "listing":
+            raise
+        return False
+    # If a store cannot list, image metadata name children; there may be more.
+    return hierarchy.store.listable or hierarchy.consolidated or path in node_context(hierarchy).indexed
 
 
 class _Batch:

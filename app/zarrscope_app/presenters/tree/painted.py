@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Literal
 
 from zarrscope_app.presenters import strings
@@ -26,10 +26,20 @@ class PaintedRows:
         self.open = False
         self.marks: dict[str, str] = {}
         """Path → an icon that is more specific than that of a group."""
+        self.titles: dict[str, str] = {}
+        """Path → "well A/1" or "field 1", of the plates and wells that were read."""
         self.dirty: frozenset[str] = frozenset()
         """The paths of the nodes with unsaved changes."""
         self.asks: Callable[[], bool] = lambda: False
         """A function: whether the session can ask the person for other credentials."""
+
+    def entitle(self, titles: Mapping[str, str], branches: Iterable[Branch]) -> list[Branch]:
+        """Adds titles of wells or fields. Returns the branches with rows that change."""
+        if titles.items() <= self.titles.items():
+            return []
+        self.titles |= titles
+        above = {path.rpartition("/")[0] or "/" for path in titles}
+        return [branch for branch in branches if branch.path in above]
 
     def row(self, branch: Branch, child: int) -> TreeRow:
         """The row of a child."""
@@ -47,7 +57,7 @@ class PaintedRows:
             name=strings.clean(branch.names[child]),
             kind=kind,
             icon=self.marks.get(path, seen.icon),
-            detail=seen.detail or _size(below),
+            detail=strings.joined(self.titles.get(path, ""), seen.detail or _size(below)),
             badge=seen.badge,
             state=RowState(below.state) if below else RowState.READY if kind == "array" else RowState.UNKNOWN,
             expandable=is_expandable(branch, child),

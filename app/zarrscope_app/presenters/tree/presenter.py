@@ -11,20 +11,18 @@ are read. A host that only computes a layout calls `ids` and `expandable`.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Literal
 
 from psygnal import Signal
 
 from zarrscope.dialects import Child
-from zarrscope.errors import Unsupported
 from zarrscope.model.node_path import natural
-from zarrscope.nodes.internals import node_context
 from zarrscope.runtime.threads import JobResult, Owner
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.coalesce import CoalescedCall
 from zarrscope_app.presenters.tree import tree_text
-from zarrscope_app.presenters.tree.arriving import Arrivals, ArrivedNames, Inspected, Seen
+from zarrscope_app.presenters.tree.arriving import ArrivedNames, Inspected, Seen, list_children
 from zarrscope_app.presenters.tree.branch import Branch, changed_waits
 from zarrscope_app.presenters.tree.inspection import Inspection, Search
 from zarrscope_app.presenters.tree.names import NameBlock, merged
@@ -34,6 +32,7 @@ from zarrscope_app.presenters.tree.rows import ROOT, TreeRow
 from zarrscope_app.presenters.tree.unfolding import ALL, ALL_FAR, ALONE, Unfolding
 
 if TYPE_CHECKING:
+    from zarrscope.nodes.group import Group
     from zarrscope.nodes.hierarchy import Hierarchy
     from zarrscope.runtime.waits import PendingRequest
 
@@ -55,6 +54,7 @@ class TreePresenter:
         self._inspection = Inspection(owner, self._touch)
         self._search = Search(owner, self._touch)
         self._painted = PaintedRows(self._inspection, self._search)
+        self.titles = self._painted.titles
         self.stop_others: Callable[[], bool] = lambda: False
         self.filter_text = ""
         """The text of the filter as it was typed; "" if none is set."""
@@ -81,6 +81,7 @@ class TreePresenter:
         self._clear()
         self._hierarchy, self._painted.open = hierarchy, True
         self._painted.name, self._painted.kind = name, kind
+        self.titles.clear()
         if icon:
             self._painted.marks["/"] = icon
         self._root.state = "unknown"
@@ -110,6 +111,11 @@ class TreePresenter:
         if self._painted.marks.get(path) != icon:
             self._painted.marks[path] = icon
             self._touch_row(path)
+
+    def entitle(self, titles: Mapping[str, str]) -> None:
+        """Names wells and fields in the second column; called when their plate, or their well, was read."""
+        for branch in self._painted.entitle(titles, self._branches.values()):
+            self._touch(branch.id)
 
     def set_dirty(self, paths: frozenset[str]) -> None:
         """Sets which nodes are marked as having unsaved changes."""
@@ -381,20 +387,12 @@ class TreePresenter:
         def send(came: ArrivedNames | Inspected) -> None:
             self._owner.post(lambda: self._arrived(branch, came))
 
+        def opened(group: Group, titles: Mapping[str, str]) -> None:
+            self._owner.post(lambda: setattr(branch, "node", group))
+            self._owner.post(lambda: self.entitle(titles))
+
         def work(cancelled: Callable[[], bool]) -> bool | None:
-            node = hierarchy[path]
-            if node.kind != "group":
-                return None
-            self._owner.post(lambda: setattr(branch, "node", node))
-            try:
-                patient = not hierarchy.store.remote or not hierarchy.store.listable or hierarchy.consolidated
-                Arrivals(node, send, cancelled, patient=patient).run()
-            except Unsupported as error:
-                if error.feature != "listing":
-                    raise
-                return False
-            # If a store cannot list, image metadata name children; there may be more.
-            return hierarchy.store.listable or hierarchy.consolidated or path in node_context(hierarchy).indexed
+            return list_children(hierarchy, path, opened, send, cancelled)
 
         def done(outcome: JobResult[bool | None]) -> None:
             if outcome.error is not None:
