@@ -497,6 +497,30 @@ def test_contrast_is_remembered_where_somebody_chose_it(shelf: Shelf, mailbox: M
     again.close_all()
 
 
+@pytest.mark.parametrize(
+    "choose",
+    [
+        lambda picture: picture.auto(),
+        lambda picture: picture.show_alone(0),
+        lambda picture: picture.set_part("phase"),
+        lambda picture: picture.set_outline("/image/labels/cells", True),
+        lambda picture: picture.choose_label("/image/labels/cells", 7),
+        lambda picture: picture.set_gamma(0, 2.0),
+    ],
+    ids=["auto", "alone", "part", "outline", "label", "gamma"],
+)
+def test_every_choice_is_remembered(choose: Callable[[Any], None], shelf: Shelf, mailbox: Mailbox) -> None:
+    labelled_image(shelf)
+    settings = Forgetful()
+    workspace = Workspace(mailbox, settings)
+    session = workspace.open(shelf.address)
+    session.select("/image")
+    mailbox.run_until(lambda: settled(session)() and bool(session.slice.state.labels))
+    choose(session.slice)
+    workspace.close_all()
+    assert settings.load("looks") is not None
+
+
 def test_is_view() -> None:
     assert is_view(" zarrscope:abc")
     assert is_view('{"zarrscope": 1}')

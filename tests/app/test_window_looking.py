@@ -55,6 +55,24 @@ def grabbed(robot: QtRobot) -> QImage:
     return robot.window.image.canvas.grab().toImage()
 
 
+def test_the_contrast_of_the_key_a_is_remembered(robot: QtRobot) -> None:
+    picture = robot.session.slice
+
+    def limits() -> tuple[Any, Any]:
+        channel = picture.state.channels[0]
+        return channel.lo, channel.hi
+
+    robot.wait(lambda: limits()[0] is not None, "contrast")
+    before = limits()
+    picture.set_index("z", PLANES - 1)
+    QTest.keyClicks(robot.window.image.canvas, "a")
+    robot.wait(lambda: limits() != before, "contrast of the last plane")
+    chosen = limits()
+    go(robot, "/waves")
+    go(robot, "/ramp")
+    assert limits() == chosen
+
+
 def test_play_goes_through_the_planes_until_it_is_stopped(robot: QtRobot) -> None:
     picture = robot.session.slice
     QTest.keyClick(robot.window.image.canvas, Qt.Key.Key_Space)

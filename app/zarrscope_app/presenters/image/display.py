@@ -96,6 +96,7 @@ class Display(ABC):
     def auto(self, channel: int | None = None) -> None:
         """Fits the contrast limits of a channel (None: of every visible channel) to the displayed plane at its coarsest
         level."""
+        self.by_person = True
         self._contrast.fit(channel)
 
     # ------------------------------------------------------------------ channels
@@ -146,6 +147,7 @@ class Display(ABC):
 
     def set_part(self, part: str) -> None:
         """Sets the part of complex values to draw, for all channels: "magnitude", "phase", "real" or "imaginary"."""
+        self.by_person = True
         for at in self._channels:
             if part in at.parts and part != at.part:
                 if CYCLIC in colormaps.titles() and "phase" in (part, at.part):
@@ -157,6 +159,7 @@ class Display(ABC):
     def show_alone(self, channel: int | None) -> None:
         """Shows one channel and hides the others. Called again, or with None: shows the channels that were visible
         before."""
+        self.by_person = True
         shown = [i for i, at in enumerate(self._channels) if at.visible and not at.is_alpha]
         if channel is None or (shown == [channel] and self._before_alone):
             visible, self._before_alone = self._before_alone or tuple(shown), ()
@@ -241,6 +244,7 @@ class Display(ABC):
         """Sets whether only the edges of labels are drawn, instead of their whole area."""
         for label in self._labels:
             if label.path == path:
+                self.by_person = True
                 label.outline = outline
                 self._restyle()
 
@@ -248,6 +252,7 @@ class Display(ABC):
         """Draws only the label `chosen`; None: all labels."""
         for label in self._labels:
             if label.path == path:
+                self.by_person = True
                 label.chosen = chosen
                 self._refuse(Refusal())
                 self._restyle()
