@@ -44,7 +44,7 @@ class Fake:
                 self.inspected.append(child.name)
                 yield child
 
-        return SimpleNamespace(kind="group", path=path, list_names=children, inspect=inspect)
+        return SimpleNamespace(kind="group", path=path, attributes={}, list_names=children, inspect=inspect)
 
 
 def ready(tree: TreePresenter, id: int = ROOT) -> Any:
