@@ -12,6 +12,7 @@ from contracts.journeys import Shelf
 from zarrscope.nodes.opening import open as open_hierarchy
 from zarrscope.runtime.threads import Mailbox
 from zarrscope_app.presenters import Session, SessionStatus, Workspace
+from zarrscope_app.presenters.session.on_show import show_axes
 
 PLANES, SIDE = 20, 32
 NAMES = ("nuclei", "membranes")
@@ -170,3 +171,10 @@ def test_the_table_of_an_image_is_exported(session: Session, mailbox: Mailbox, t
     mailbox.run_until(lambda: session.jobs.running == 0)
     lines = list(csv.reader(target.read_text().splitlines()))
     assert lines[-1][-1] == "4"
+
+
+def test_the_axis_of_channels_is_refused_in_words(session: Session) -> None:
+    with pytest.raises(ValueError, match="The axis c holds channels, which are blended"):
+        show_axes(session, ["c", "x"])
+    assert "The axis c holds channels" in session.slice.restore({"show": ["c", "x"]})[0]
+    assert session.slice.plane == (2, 3)

@@ -357,6 +357,7 @@ LABELS = {
     "slice": "Axis",
     "dots": "Dots on missing chunks",
     "shown-axes": "Shown",
+    "shown-axes-note": "The shown axes. Channels are blended, so their axis cannot be one of them.",
     "smooth": "Smooth pixels",
     "take-theirs": "Take theirs",
     "theirs": "Theirs",

@@ -21,7 +21,7 @@ class PlaneBar(QWidget):
         self.axes = {role: QComboBox() for role in ("y", "x")}
         for role, box in self.axes.items():
             box.setAccessibleName(f"{LABELS['shown-axes']} {role}")
-            box.setToolTip(LABELS["shown-axes"])
+            box.setToolTip(LABELS["shown-axes-note"])
             box.activated.connect(lambda _, role=role: self._choose(role))
         self.method = QComboBox()
         self.method.setAccessibleName(LABELS["project"])

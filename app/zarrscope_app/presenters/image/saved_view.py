@@ -269,7 +269,9 @@ def _restore_place(picture: Settable, image: Image, view: Mapping[str, Any]) -> 
     axes = view.get("show")
     if isinstance(axes, list) and len(axes) == 2 and all(isinstance(a, str) for a in axes):
         missing = next((name for name in axes if name not in lengths), None)
-        if missing is None:
+        if any(name == image.axes[at].name for name in axes if (at := image.channel_axis) is not None):
+            yield channels_are_blended(image)
+        elif missing is None:
             picture.show(*axes)
         else:
             yield f"The view shows the axis {clean(missing, 40)}, which this image does not have."
@@ -284,6 +286,13 @@ def _restore_place(picture: Settable, image: Image, view: Mapping[str, Any]) -> 
             asked = count(index) if abs(index) < 10**12 else "a number beyond all arrays"
             yield f"The view asks for {clean(name, 40)} {asked}; the last one here is {count(lengths[name] - 1)}."
         picture.set_index(name, index)
+
+
+def channels_are_blended(image: Image) -> str:
+    """The reason why the axis of channels cannot be height or width."""
+    assert image.channel_axis is not None
+    name = clean(image.axes[image.channel_axis].name, 40)
+    return f"The axis {name} holds channels, which are blended; it cannot be the height or width of a picture."
 
 
 def _restore_projection(picture: Settable, image: Image, view: Mapping[str, Any]) -> Iterator[str]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from zarrscope.view.lazy import LazyView
 from zarrscope_app.presenters.commands import python_text
+from zarrscope_app.presenters.image.saved_view import channels_are_blended
 
 if TYPE_CHECKING:
     from zarrscope.nodes.array import Array
@@ -127,7 +128,10 @@ def show_axes(session: Session, names: Sequence[str]) -> None:
     """Displays two axes as height and width. Raises ValueError for anything but two different axes of the picture."""
     _need_picture(session)
     axes = {axis.name: axis for axis in session.slice.state.axes if axis.role != "channel"}
+    image = session.slice.image
     for name in names:
+        if image is not None and image.channel_axis is not None and name == image.axes[image.channel_axis].name:
+            raise ValueError(channels_are_blended(image))
         _need("axis", name, axes)
     if len({*names}) != 2 or len(names) != 2:
         raise ValueError(f"A picture has two different axes, height and width, not {[*names]}")
