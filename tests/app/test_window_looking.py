@@ -5,6 +5,7 @@ address for Fiji.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -62,15 +63,19 @@ def test_the_contrast_of_the_key_a_is_remembered(robot: QtRobot) -> None:
         channel = picture.state.channels[0]
         return channel.lo, channel.hi
 
+    def shows(path: str) -> bool:
+        return picture.image is not None and picture.image.path == path
+
     robot.wait(lambda: limits()[0] is not None, "contrast")
     before = limits()
     picture.set_index("z", PLANES - 1)
     QTest.keyClicks(robot.window.image.canvas, "a")
     robot.wait(lambda: limits() != before, "contrast of the last plane")
     chosen = limits()
-    go(robot, "/waves")
-    go(robot, "/ramp")
-    assert limits() == chosen
+    for path in ("/waves", "/ramp"):
+        robot.session.select(path)
+        robot.wait(partial(shows, path), path)
+    robot.wait(lambda: limits() == chosen, "the contrast that was left")
 
 
 def test_play_goes_through_the_planes_until_it_is_stopped(robot: QtRobot) -> None:
