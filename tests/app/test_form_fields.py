@@ -36,16 +36,19 @@ ATTRIBUTES = {
             }
         ],
         "omero": {"channels": [{"color": "00FF00"}]},
+        "plate": {"acquisitions": [{"starttime": 1343731272000}]},
     },
 }
 AXES = "/ome/multiscales/0/axes"
 SCALE = "/ome/multiscales/0/datasets/0/coordinateTransformations/0/scale/0"
+TIME = "/ome/plate/acquisitions/0/starttime"
 COLOUR = "/ome/omero/channels/0/color"
 PLACES = {
     f"{AXES}/0/unit": "unit",
     f"{AXES}/0/type": "axis-type",
     SCALE: "pixel-size",
     COLOUR: "colour",
+    TIME: "date",
     "/text": "text",
     "/number": "number",
     "/bool": "bool",

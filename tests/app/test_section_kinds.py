@@ -142,14 +142,20 @@ def test_very_many_labels_are_shown_in_part_and_that_is_said() -> None:
 
 
 def test_plates_and_wells_have_names_and_acquisitions() -> None:
-    assert texts(PLATE) == {"name of plate": "screen", "name": "first", "maximumfieldcount": "2"}
-    (section,) = sections_of(subject(PLATE))
+    stated = {label: text for label, text in texts(PLATE).items() if text}
+    assert stated == {
+        "name of plate": "screen", "acquisition 7: name": "first", "acquisition 7: maximumfieldcount": "2"
+    }  # fmt: skip
+    section, _ = sections_of(subject(PLATE))
     assert section.notes[0] == "2 rows × 1 column, 1 well."
     assert "no name of its own" in section.notes[1]
     assert typed(PLATE, "name of plate", "assay")["plate"]["name"] == "assay"
-    assert typed(PLATE, "name", "second")["plate"]["acquisitions"][0]["name"] == "second"
-    assert texts(WELL) == {"acquisition": "7"}
-    assert typed(WELL, "acquisition", "8")["well"]["images"] == [{"path": "0", "acquisition": 8}, {"path": "1"}]
+    assert typed(PLATE, "acquisition 7: name", "second")["plate"]["acquisitions"][0]["name"] == "second"
+    assert texts(WELL) == {"field 0: acquisition": "7", "field 1: acquisition": ""}
+    assert typed(WELL, "field 0: acquisition", "8")["well"]["images"] == [
+        {"path": "0", "acquisition": 8},
+        {"path": "1"},
+    ]
 
 
 def test_cf_and_names_of_dimensions() -> None:

@@ -50,7 +50,7 @@ MERGED = "Merged with the changes that were stored meanwhile. Save to write the 
 NOT_A_NUMBER = "This is not a number. Use a point, no separators: 0.108 or 1e-3."
 NOT_POSITIVE = "The size of a pixel is greater than zero."
 NOT_A_COLOUR = "This is not a colour. Use six hexadecimal digits: 00FF7F."
-FIELDS = {"unit": "unit", "axis-type": "type of axis", "pixel-size": "pixel size", "colour": "colour"}
+FIELDS = {"unit": "unit", "axis-type": "type of axis", "pixel-size": "pixel size", "colour": "colour", "date": "date"}
 """Names of the fields of OME-Zarr for a person."""
 NOT_A_BOOL = "Write true or false."
 DONE = "Done."

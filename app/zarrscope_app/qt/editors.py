@@ -69,6 +69,7 @@ EDITORS: dict[Editor, Callable[[QWidget, Field], QWidget | None] | None] = {
     "choice": lambda parent, field: ChoiceBox(parent, field.choices, free=True),
     "check": lambda parent, field: ChoiceBox(parent, ("true", "false")),
     "colour": lambda parent, field: Colour(parent),
+    "date": None,
     "none": None,
 }
 """The function that makes the widget of each editor; None, from the table or the function, for Qt's own line editor,

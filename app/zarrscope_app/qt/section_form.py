@@ -38,7 +38,7 @@ from .text import Label, tip
 from .theme import current_palette, quiet, warning
 from .undo_keys import UndoKeys
 
-_WIDTHS = {"number": (64, 88), "colour": (88, 96), "choice": (128, 144)}
+_WIDTHS = {"number": (64, 88), "colour": (88, 96), "choice": (128, 144), "date": (96, 168)}
 """The least and the usual width of editors."""
 _LONGEST_NUMBER = 176
 """The most pixels of a number, which is as wide as its text: 0.10833333333333334 is seen whole."""

@@ -48,6 +48,7 @@ EDITORS: dict[Editor, Callable[[AsksForValues, Field], None]] = {
     "choice": _choice,
     "check": lambda keys, field: keys.session.edit.edit(field.pointer, "false" if field.text == "true" else "true"),
     "colour": _line,
+    "date": _line,
     "none": _line,
 }
 """The function that Enter calls for each editor. Of the fields with the editor "none", only a null gets here: Enter

@@ -13,9 +13,10 @@ function makeForm(ui) {
     choice: (f) => [line(f, { list: uid + f.pointer }), el("datalist", { id: uid + f.pointer }, f.choices.map((c) => el("option", { value: c })))],
     check: (f) => [el("input", { type: "checkbox", checked: f.text === "true", "aria-label": f.label || f.title, "data-pointer": f.pointer, onchange: (e) => ui.line.send("edit.edit", f.pointer, String(e.target.checked)) })],
     colour: (f) => [el("input", { type: "color", ...swatch(f.text), title: f.title, "aria-label": f.label || f.title, onchange: (e) => ui.line.send("edit.edit", f.pointer, e.target.value.slice(1).toUpperCase()) }), line(f)],
+    date: (f) => [line(f)],
   };
   // The least and the greatest width of each column, by the editor of its fields: a channel fits into 460 pixels.
-  const WIDTHS = { check: "max-content", colour: "minmax(84px, 110px)", choice: "minmax(84px, 160px)", number: "minmax(52px, 100px)", line: "minmax(72px, 240px)" };
+  const WIDTHS = { check: "max-content", colour: "minmax(84px, 110px)", choice: "minmax(84px, 160px)", number: "minmax(52px, 100px)", date: "minmax(84px, 168px)", line: "minmax(72px, 240px)" };
   const width = (f) => (f.kind === "number" && WIDTHS.number) || WIDTHS[f.editor] || WIDTHS.line;
   // Fields that stand side by side form columns with headings, as in the window; a lone field takes the whole row.
   function columns(s, may) {

@@ -24,10 +24,10 @@ from zarrscope.model.plugins import failing, loaded, registered
 from zarrscope.ome.validate import UNITS
 from zarrscope_app.presenters import strings
 
-Editor = Literal["line", "choice", "check", "colour", "none"]
-"""The kinds of editor: a line of text, a line with proposals, yes or no, a colour, or none. Each host has a widget for
-each kind."""
-EDITORS: tuple[Editor, ...] = ("line", "choice", "check", "colour", "none")
+Editor = Literal["line", "choice", "check", "colour", "date", "none"]
+"""The kinds of editor: a line of text, a line with proposals, yes or no, a colour, a date and time, or none. Each host
+has a widget for each kind."""
+EDITORS: tuple[Editor, ...] = ("line", "choice", "check", "colour", "date", "none")
 MADE = TypeVar("MADE")
 _COLOUR = re.compile("[0-9A-Fa-f]{6}")
 
@@ -88,6 +88,12 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
+def _is_time(place: FieldPlace) -> bool:
+    path = place.path
+    is_member = len(path) > 3 and path[-4] == "plate" and path[-3] == "acquisitions"
+    return is_member and path[-1] in ("starttime", "endtime") and _is_number(place.value)
+
+
 def _positive(text: str) -> str:
     return "" if float(text) > 0 else strings.NOT_POSITIVE
 
@@ -117,7 +123,10 @@ DOMAIN = (
         "colour",
         check=lambda text: "" if _COLOUR.fullmatch(text) else strings.NOT_A_COLOUR,
     ),
+    FieldEditor("date", strings.FIELDS["date"], _is_time, "date"),
 )
+DATE = "date"
+"""The id of the row of times, which are numbers: a typed date is converted."""
 JSON = (
     FieldEditor("object", "object", lambda place: isinstance(place.value, dict), "none"),
     FieldEditor("list", "list", lambda place: isinstance(place.value, list), "none"),

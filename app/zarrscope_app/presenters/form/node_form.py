@@ -29,7 +29,7 @@ from zarrscope_app.presenters.form.saving import Saver
 from zarrscope_app.presenters.form.section_form import Judge, SectionForm, is_section_field
 from zarrscope_app.presenters.form.sections.model import surroundings_from
 from zarrscope_app.presenters.form.sections.table import SIZE, fields_of
-from zarrscope_app.presenters.form.typed_member import why_wrong, with_member
+from zarrscope_app.presenters.form.typed_member import typed_value, why_wrong, with_member
 from zarrscope_app.presenters.form.view_models import (
     Diff,
     EditState,
@@ -42,7 +42,6 @@ from zarrscope_app.presenters.form.view_models import (
 from zarrscope_app.presenters.form.waiting import Waiting
 from zarrscope_app.presenters.form.whole_text import WHOLE, judgement, read_draft, status_of, ways_of
 from zarrscope_app.presenters.node_details import NodeDetails
-from zarrscope_app.presenters.typed_numbers import typed_number
 
 FOLD_ABOVE = 60
 """Lists and objects with more members than this are collapsed at first."""
@@ -340,7 +339,7 @@ class NodeForm:
         kind: FieldKind = field.kind if field is not None else "text"
         draft = self._drafts.selected
         if kind == "number" and not pointer.startswith(SIZE):  # a size may have a unit
-            text = typed_number(text)
+            text = typed_value(field.row if field is not None else "", text)
         takes: Callable[[str], bool] = strings.is_number
         if draft is not None and is_section_field(pointer):
             takes = partial(self.sections.takes_number, self._drafts.path, draft, pointer)

@@ -8,6 +8,7 @@ from fractions import Fraction
 from zarrscope.errors import ZarrscopeError
 from zarrscope_app.presenters.form.view_models import Field, FormSection, Way
 from zarrscope_app.presenters.strings import ATTRIBUTES, clean, count, counted, percent, short
+from zarrscope_app.presenters.typed_times import EXAMPLE
 
 PIXEL_SIZE = "Pixel size"
 TIME_STEP = "Time step"
@@ -30,6 +31,11 @@ DIMENSIONS = "Dimension names"
 NAME = "name"
 PLATE_NAME = "name of plate"
 ACQUISITION = "acquisition"
+ACQUISITIONS = "Acquisitions"
+FIELD_COUNT = "most fields in a well"
+WHOLE_NUMBER = "This must be a whole number, 0 or more."
+WHOLE_COUNT = "This must be a whole number, 1 or more."
+NO_TIME = f"This is not a date and time. Write it like {EXAMPLE}."
 UNIT = "unit"
 N5_UNITS = ("nm", "um", "µm", "mm", "m")
 """The names of units that Fiji's plugins write into N5 documents; N5 itself defines no units."""
@@ -170,6 +176,11 @@ def opacity(octet: int) -> str:
 
 def acquisition(id: object) -> str:
     return f"acquisition {clean(str(id), 30)}"
+
+
+def part_of(row: str, name: str) -> str:
+    """The label of a field that is repeated in several rows: "acquisition 7: name"."""
+    return f"{row}: {name}"
 
 
 def field(path: str) -> str:

@@ -13,13 +13,15 @@ from zarrscope_app.presenters.form import words
 from zarrscope_app.presenters.form.field_editors import Editor
 from zarrscope_app.presenters.form.sections.model import MOST_ROWS, Section, Subject, make_field
 from zarrscope_app.presenters.form.view_models import Field, FieldKind, FormRow
+from zarrscope_app.presenters.typed_times import time_text, typed_time
 
 Notes = Callable[[Subject], Sequence[str]]
 
 
 @frozen
 class SectionMember:
-    """A text, number or boolean at a pointer within the attributes. Members of one `row` are shown side by side."""
+    """A text, number or boolean at a pointer within the attributes. Members of one `row` are shown side by side.
+    `value` is None for a member that is missing, and is added by typing."""
 
     row: str
     label: str
@@ -28,6 +30,12 @@ class SectionMember:
     choices: tuple[str, ...] = ()
     check: Callable[[str], str] = lambda text: ""
     """The reason why a text is refused; "" if it is accepted."""
+    kind: FieldKind = "text"
+    """The kind of a member that is missing."""
+    is_time: bool = False
+    """Whether a number is a time, which is shown and typed as a date."""
+    title: str = ""
+    """The heading of the column; the label if it is ""."""
 
 
 def kind_of(value: object) -> FieldKind | None:
@@ -54,9 +62,13 @@ def member_section(
 
     def edits(subject: Subject, parts: Sequence[str], text: str) -> list[Edit]:
         member = listed(subject)[int(parts[1])]
+        kind = member.kind if member.value is None else kind_of(member.value)
+        if member.value is None and not text.strip():
+            return []
+        if member.is_time:
+            text = typed_time(text)
         if why := member.check(text):
             raise Refused(why.rstrip("."), pointer=member.pointer)
-        kind = kind_of(member.value)
         if kind == "bool":
             return [Edit(member.pointer, text.strip().lower())]
         return [Edit(member.pointer, text.strip()) if kind == "number" else edit(member.pointer, text)]
@@ -69,10 +81,15 @@ def member_section(
 
 
 def _field(id: str, member: SectionMember) -> Field:
-    kind = kind_of(member.value) or "text"
-    text = strings.exact(member.value, 10_000) if kind != "text" else str(member.value)
+    kind = (member.kind if member.value is None else kind_of(member.value)) or "text"
+    text = "" if member.value is None else str(member.value)
+    if member.value is not None and kind != "text":
+        text = strings.exact(member.value, 10_000)
     editor: Editor = "check" if kind == "bool" else "choice" if member.choices else "line"
-    return make_field(id, member.label, text, member.label, kind=kind, editor=editor, choices=member.choices)
+    if member.is_time:
+        text, kind, editor = time_text(member.value) or text, "text", "date"
+    title = member.title or member.label
+    return make_field(id, member.label, text, title, kind=kind, editor=editor, choices=member.choices)
 
 
 def mapping_at(attributes: object, *names: str) -> Mapping[str, Any] | None:

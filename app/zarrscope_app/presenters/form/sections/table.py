@@ -13,14 +13,14 @@ from zarrscope_app.presenters.form.sections.image import AXES, CHANNELS, IMAGE
 from zarrscope_app.presenters.form.sections.labels import LABELS, PROPERTIES
 from zarrscope_app.presenters.form.sections.model import Section, Subject
 from zarrscope_app.presenters.form.sections.pixels import PIXELS, TIME_STEP, takes
-from zarrscope_app.presenters.form.sections.plates import PLATE, WELL
+from zarrscope_app.presenters.form.sections.plates import ACQUISITIONS, PLATE, WELL
 from zarrscope_app.presenters.form.sections.transformations import TRANSFORMATIONS
 from zarrscope_app.presenters.form.view_models import Field, FormSection
 from zarrscope_app.presenters.typed_numbers import typed_number
 
 SECTIONS: tuple[Section, ...] = (
-    PIXELS, RESOLUTION, CHANNELS, TIME_STEP, IMAGE, AXES, TRANSFORMATIONS, LABELS, PROPERTIES, PLATE, WELL, CF, GEO,
-    DIMENSIONS,
+    PIXELS, RESOLUTION, CHANNELS, TIME_STEP, IMAGE, AXES, TRANSFORMATIONS, LABELS, PROPERTIES, PLATE, ACQUISITIONS,
+    WELL, CF, GEO, DIMENSIONS,
 )  # fmt: skip
 _BY_FIRST_PART = {
     "size": PIXELS,
@@ -30,7 +30,7 @@ _BY_FIRST_PART = {
     "name": IMAGE,
     "axis": AXES,
     "label": LABELS,
-    **{section.id: section for section in (RESOLUTION, PROPERTIES, PLATE, WELL, CF, GEO, DIMENSIONS)},
+    **{section.id: section for section in (RESOLUTION, PROPERTIES, PLATE, ACQUISITIONS, WELL, CF, GEO, DIMENSIONS)},
 }
 """First part of a field's id → the section of the field."""
 
