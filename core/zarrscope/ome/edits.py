@@ -64,6 +64,17 @@ def set_name(attributes: Mapping[str, Any], index: int, name: str) -> list[Edit]
     return [edit(f"{base_of(attributes)}/multiscales/{index}/name", name)]
 
 
+def set_description(attributes: Mapping[str, Any], index: int, description: str) -> list[Edit]:
+    """Makes the edit that describes the image in its `metadata`: OME-Zarr has no other place for it, and its example
+    has the member `description` there. Raises Refused if `metadata` is no object."""
+    held, at = multiscale(attributes, index).get("metadata"), f"{base_of(attributes)}/multiscales/{index}/metadata"
+    if held is not None and not isinstance(held, Mapping):
+        raise Refused("The metadata of this image are no object", pointer=at)
+    if held is None:
+        return [edit(at, {"description": description})]
+    return [edit(f"{at}/description", description)]
+
+
 # ---------------------------------------------------------------------- axes
 def axes_at(attributes: Mapping[str, Any], index: int = 0) -> tuple[str, Sequence[Any]]:
     """(pointer of the list of axes that belongs to the levels, that list); in 0.6 of the intrinsic coordinate system.

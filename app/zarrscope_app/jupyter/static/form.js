@@ -73,7 +73,7 @@ function makeForm(ui) {
     const command = (id, enabled) => el("button", { disabled: !enabled, "data-command": id, onclick: () => ui.line.send("command", id) }, ui.words[id]);
     const conflict = edit.status !== "conflict" ? "" : el("div", { class: "zs-conflict" },
       edit.conflicts.length ? el("table", {}, el("tr", {}, el("th"), el("th", {}, ui.words.mine), el("th", {}, ui.words.theirs)),
-        edit.conflicts.map((d) => el("tr", {}, el("th", {}, d.path ? `${d.path} ${d.pointer}` : d.pointer), ["mine", "theirs"].map((whose) => el("td", {}, el("button", { class: whose === d.choice ? "on" : "", "aria-pressed": String(whose === d.choice), "data-side": whose, onclick: () => ui.line.send("edit.choose", d.pointer, whose, d.path) }, d[whose] ?? "–")))))) : "",
+        edit.conflicts.map((d) => el("tr", {}, el("th", { title: d.pointer }, d.path ? `${d.path} ${d.name || d.pointer}` : d.name || d.pointer), ["mine", "theirs"].map((whose) => el("td", {}, el("button", { class: whose === d.choice ? "on" : "", "aria-pressed": String(whose === d.choice), "data-side": whose, onclick: () => ui.line.send("edit.choose", d.pointer, whose, d.path) }, d[whose] ?? "–")))))) : "",
       [["mine", "keep-mine"], ["theirs", "take-theirs"], ["chosen", "merge"]].map(([whose, word]) => el("button", { "data-whose": whose, disabled: whose === "chosen" && edit.conflicts.some((d) => !d.choice), onclick: () => ui.line.send("edit.resolve", whose) }, ui.words[word])));
     refill(node,
       el("div", { class: "zs-bar" },

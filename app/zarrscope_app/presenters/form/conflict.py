@@ -13,6 +13,7 @@ from zarrscope.errors import ZarrscopeError
 from zarrscope.jsondoc import differences as compare
 from zarrscope.jsondoc.document import Document, pointer_of, tokens_of
 from zarrscope.model.frozen import frozen
+from zarrscope_app.presenters.form.pointer_names import name_of
 from zarrscope_app.presenters.form.view_models import Change, Disagreement, Side
 
 
@@ -46,9 +47,11 @@ def sides_of(base: Document, mine: Document, theirs: Document, prefix: str) -> S
     met = {pointer for pair in related for pointer in pair}
     tops = [min(a, b, key=len) for a, b in related if (a, own[a].after) != (b, other[b].after)]
 
+    attributes = base.get(prefix, {})
+
     def field(pointer: str) -> Disagreement:
         before, own, other = (_text(document, prefix + pointer) for document in (base, mine, theirs))
-        return Disagreement(pointer, before, own, other)
+        return Disagreement(pointer, before, own, other, name=name_of(pointer, attributes))
 
     alone = [replace(field(pointer), choice="mine") for pointer in own if pointer not in met]
     alone += [replace(field(pointer), choice="theirs") for pointer in other if pointer not in met]

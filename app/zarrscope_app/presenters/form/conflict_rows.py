@@ -61,7 +61,7 @@ def conflict_summary(state: EditState) -> str:
 
 
 def _row(field: Disagreement, fixed: bool) -> ConflictRow:
-    at = strings.clean(field.pointer, 200) or WHOLE
+    at = field.name or strings.clean(field.pointer, 200) or WHOLE
     before, mine, theirs = map(_told, (field.base, field.mine, field.theirs))
     note = _SIDES[field.choice] if fixed and field.choice else ""
     label = strings.joined(strings.clean(field.path, 200), at)

@@ -185,6 +185,7 @@ _PLACES: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r".*/omero/channels/(\d+)/(color|label|active)"), "channel/{0}/{1}"),
     (re.compile(r".*/omero/channels/(\d+)(?:/.*)?"), "channel/{0}/start"),
     (re.compile(r".*/multiscales/0/name"), "name"),
+    (re.compile(r".*/multiscales/0/metadata/description"), "description"),
     (re.compile(r".*/multiscales/0/.*coordinateTransformations/\d+/scale/(\d+)"), "size/{0}"),
     (re.compile(r".*/multiscales/0/.*coordinateTransformations.*"), "size/0"),
     (re.compile(r".*/image-label/colors/(\d+)(?:/.*)?"), "label/{0}"),

@@ -121,6 +121,8 @@ class Disagreement:
     """The side whose value the field will get; "" until the person has chosen."""
     path: str = ""
     """The path of the node if several nodes are edited; otherwise ""."""
+    name: str = ""
+    """The name of the field for a person: "pixel size z, level 0"; "" if it is no known part of OME-Zarr."""
 
 
 @frozen

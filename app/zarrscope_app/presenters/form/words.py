@@ -11,8 +11,11 @@ from zarrscope_app.presenters.strings import ATTRIBUTES, clean, count, counted, 
 from zarrscope_app.presenters.typed_times import EXAMPLE
 
 PIXEL_SIZE = "Pixel size"
+PIXEL_SIZES = "pixel sizes"
+OFFSET, OFFSETS = "offset", "offsets"
 TIME_STEP = "Time step"
 IMAGE_NAME = "Name"
+DESCRIPTION = "description"
 AXES = "Axes"
 AXES_ORDER = "Their order cannot be edited: it is that of the axes of the arrays."
 CHANNELS = "Channels"
@@ -132,6 +135,23 @@ def unit_of(axis: str) -> str:
 
 def axis(i: int) -> str:
     return f"axis {i}"
+
+
+def axis_name(i: int) -> str:
+    return f"name of axis {i}"
+
+
+def channel_name(i: int) -> str:
+    return f"name of channel {i}"
+
+
+def at_level(told: str, path: str) -> str:
+    """ "pixel size z, level 0"; `path`: that of the level."""
+    return f"{told}, level {clean(path, 40)}"
+
+
+def of_further_image(told: str, place: int) -> str:
+    return f"{told}, image {place}"
 
 
 def axis_type(name: str) -> str:

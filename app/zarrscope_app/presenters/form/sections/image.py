@@ -1,11 +1,11 @@
-"""Name, axes and channels of an OME-Zarr image."""
+"""Name, description, axes and channels of an OME-Zarr image."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from zarrscope.ome.edits import ChannelEdit, Edit, axes_at, multiscale, new_window, set_axis, set_name
+from zarrscope.ome.edits import ChannelEdit, Edit, axes_at, multiscale, new_window, set_axis, set_description, set_name
 from zarrscope.ome.metadata import Channel, block
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form import words
@@ -24,10 +24,25 @@ def _name_rows(subject: Subject) -> list[FormRow]:
     if not is_image(subject):
         return []
     name = multiscale(subject.attributes).get("name")
-    return [FormRow(words.NAME, (make_field("name", words.NAME, _text(name), words.NAME),), "")]
+    rows = [FormRow(words.NAME, (make_field("name", words.NAME, _text(name), words.NAME),), "")]
+    described = _described(subject)
+    if described is not None:
+        field = make_field("description", words.DESCRIPTION, described, words.DESCRIPTION)
+        rows.append(FormRow(words.DESCRIPTION, (field,), ""))
+    return rows
+
+
+def _described(subject: Subject) -> str | None:
+    """The description of the image; None if its `metadata` can hold none, or hold one that is no text."""
+    metadata = multiscale(subject.attributes).get("metadata")
+    held = metadata.get("description") if isinstance(metadata, Mapping) else None
+    fits = (metadata is None or isinstance(metadata, Mapping)) and (held is None or isinstance(held, str))
+    return (held or "") if fits else None
 
 
 def _name_edits(subject: Subject, parts: Sequence[str], text: str) -> list[Edit]:
+    if parts[0] == "description":
+        return set_description(subject.attributes, 0, text) if text or _described(subject) else []
     return set_name(subject.attributes, 0, text)
 
 

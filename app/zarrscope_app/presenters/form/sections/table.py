@@ -28,6 +28,7 @@ _BY_FIRST_PART = {
     "linked": PIXELS,
     "channel": CHANNELS,
     "name": IMAGE,
+    "description": IMAGE,
     "axis": AXES,
     "label": LABELS,
     **{section.id: section for section in (RESOLUTION, PROPERTIES, PLATE, ACQUISITIONS, WELL, CF, GEO, DIMENSIONS)},
