@@ -16,7 +16,7 @@ from zarrscope.nodes.opening import open as open_hierarchy
 from zarrscope.runtime.threads import Mailbox
 from zarrscope.view import loader as chunks
 from zarrscope_app.jupyter import Explorer
-from zarrscope_app.jupyter.differences import with_text_edits
+from zarrscope_app.jupyter.differences import with_readout_change
 from zarrscope_app.presenters import SessionStatus, Tile, TileState
 from zarrscope_app.presenters.image.composition import compose
 
@@ -31,7 +31,7 @@ class Browser:
         self.frame: dict[str, Any] = {}
         self.order: list[str] = []
         self.tiles: dict[str, tuple[list[Any], np.ndarray[Any, Any]]] = {}
-        self.probe = ""
+        self.probe = self._line = ""
         self.heard = 0
         self.messages: list[tuple[dict[str, Any], list[bytes]]] = []
         self._fitted: Any = None
@@ -45,8 +45,9 @@ class Browser:
     def _take(self, content: dict[str, Any], buffers: list[bytes]) -> None:
         told: dict[str, Any] = json.loads(json.dumps(content, allow_nan=False))
         self.messages.append((told, buffers))
-        probe = told.get("probe", self.probe)
-        self.probe = probe if isinstance(probe, str) else with_text_edits(self.probe, probe)
+        self._line = told.get("blank", self._line)
+        if (probe := told.get("probe")) is not None:
+            self.probe = self._line = probe if isinstance(probe, str) else with_readout_change(self._line, probe)
         self.heard = told.get("heard", self.heard)
         if told.get("view") != "main":
             return

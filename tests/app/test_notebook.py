@@ -33,7 +33,7 @@ from ipywidgets.widgets.widget import _instances
 
 from zarrscope_app.jupyter import Explorer, kernel, parts, pictures
 from zarrscope_app.jupyter import widget as widgets
-from zarrscope_app.jupyter.differences import readout_edits, with_text_edits
+from zarrscope_app.jupyter.differences import readout_change, with_readout_change
 from zarrscope_app.jupyter.kernel import KernelCells, KernelMailbox
 from zarrscope_app.presenters import Forgetful, Session
 from zarrscope_app.presenters.image import colormaps
@@ -195,12 +195,30 @@ def test_a_move_of_the_cursor_takes_200_bytes(seat: Seat) -> None:
     assert line.told < 60, "the same pixel says nothing new"
 
 
-def test_edits_of_a_readout_count_as_browsers_do() -> None:
-    for old, new in (("y 1 𝛼 … · b …", "y 1 𝛼 12345 · b 7"), ("𝛼𝛽 y 1 " + 9 * "same ", "𝛼𝛽 y 2 " + 9 * "same ")):
-        edits = readout_edits(old, new)
-        assert edits
-        assert with_text_edits(old, edits) == new
-    assert readout_edits("", "y 1 x 2") == readout_edits("y 1 x 2", "y 3 x 4 label 5") == []
+LINE = "z 3 y 100 x 200 · 20 µm, 40 µm   DAPI 𝛼 11 · Cy5 … · nuclei …"
+CHANGES = {
+    LINE.replace("100", "7").replace("20 µm", "-1.4e-05 µm"): [" 7  -1.4e-05"],
+    LINE.replace("…", "0.125"): ["       0.125 0.125"],
+    LINE.replace("11", "…"): ["     ?"],
+    LINE.replace("nuclei …", "nuclei 1 (class kind 1)"): ["        1", " (class kind 1)"],
+    LINE.replace("Cy5 …", "Cy5 –").replace("3 y", "4 y"): ["4      ", " – · nuclei …"],
+    LINE: [""],
+    "Line: 12 pixels": [],
+    "": [],
+}
+"""Line → its change from LINE."""
+
+
+@pytest.mark.parametrize("new", CHANGES)
+def test_only_the_changed_numbers_of_a_readout_are_sent(new: str) -> None:
+    change = readout_change(LINE, new)
+    assert change == CHANGES[new]
+    assert not change or with_readout_change(LINE, change) == new
+
+
+@pytest.mark.parametrize("old", ["", "no number", LINE])
+def test_a_change_of_a_readout_that_a_browser_did_not_get_breaks_nothing(old: str) -> None:
+    assert isinstance(with_readout_change(old, [9 * "1 "]), str)
 
 
 def test_pictures_keep_to_their_budget() -> None:

@@ -188,3 +188,19 @@ def test_a_colleague_sees_the_view(opened_widget: Open, tmp_path: Path) -> None:
     page.gestures += colleague.gestures
     page.bytes += colleague.bytes
     ends(page, "Send a colleague the view: copy here, paste there")
+
+
+def test_the_line_under_the_cursor_is_that_of_the_kernel(opened_widget: Open, tmp_path: Path) -> None:
+    """Only numbers are sent: the page puts them between the words that it has."""
+    image(tmp_path / "line.zarr", ("DAPI", "Cy5"), planes=4)
+    page = opened_widget(tmp_path / "line.zarr")
+    shown = page.session.slice
+    page.click(".zs [data-view=main] canvas")
+    box = page.page.locator(".zs [data-view=main] canvas").bounding_box()
+    for share in (0.3, 0.5, 0.7):
+        page.page.mouse.move(box["x"] + share * box["width"], box["y"] + 0.5 * box["height"])
+        page.until("/DAPI [0-9]+ · Cy5 [0-9]+$/.test(document.querySelector('.zs .probe').textContent)")
+        page.wait(
+            lambda: shown.probe.text and page.page.inner_text(".zs .probe").split() == shown.probe.text.split(),
+            "the line",
+        )

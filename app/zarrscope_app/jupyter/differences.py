@@ -10,6 +10,7 @@ in the old text as browsers count them, in units of UTF-16.
 from __future__ import annotations
 
 import json
+import re
 import zlib
 from collections.abc import Iterable, Iterator
 from difflib import SequenceMatcher
@@ -20,6 +21,12 @@ SHARE = 0.5
 one from the content that was sent last in full, so that a page which is opened later needs no history."""
 LONG = 200
 """Characters from which on a text is sent as edits of the earlier text."""
+AWAITED = "…"
+"""Stands in a readout for a value that is being read."""
+STANDS_FOR_AWAITED = "?"
+"""It takes one byte."""
+NUMBER = re.compile(rf"-?[0-9][-+.0-9e]*|{AWAITED}")
+"""Numbers of a readout; the same expression is in elements.js."""
 MOST_LINES = 1000
 """The most lines between the first change and the last that are searched for unchanged ones; of more, the whole is
 replaced."""
@@ -54,19 +61,45 @@ def with_text_edits(old: str, edits: list[Any]) -> str:
     return (made + units[2 * at :]).decode("utf-16-le", "surrogatepass")
 
 
-def readout_edits(old: str, new: str) -> list[Any]:
-    """The edits that make one line from another in which most words are equal; [] if they take as many bytes as the
-    line itself."""
-    before, after = old.split(" "), new.split(" ")
-    edits: list[Any] = []
-    if len(before) == len(after):  # a value has come in the place of "…"
-        at = 0
-        for was, now in zip(before, after, strict=True):
-            end = at + _units(was)
-            if was != now:
-                edits += [at, end, now]
-            at = end + 1
-    return edits if len(json.dumps(edits)) < len(json.dumps(new)) else []
+def readout_change(old: str, new: str) -> list[str]:
+    """The change that makes one line with numbers from another with the same words: [numbers], or [numbers, end] if
+    `end` replaces the part of the line after the last of these numbers. [] if the new line itself is as short.
+
+    Numbers have a space between them; "" stands for an unchanged number, STANDS_FOR_AWAITED for AWAITED.
+    """
+    before, after = _numbers(old), _numbers(new)
+    words, others = NUMBER.split(old), NUMBER.split(new)
+    same = next((at for at, (was, now) in enumerate(zip(words, others, strict=False)) if was != now), len(words))
+    same = min(same, len(before), len(after))
+    given = ["" if was == now else STANDS_FOR_AWAITED if now == AWAITED else now
+             for was, now in zip(before[:same], after, strict=False)]  # fmt: skip
+    change = [" ".join(given)]
+    if words[same:] == others[same:]:
+        change = [change[0].rstrip()]
+    elif same:
+        rest = [text for pair in zip(others[same:], after[same:], strict=False) for text in pair]
+        change.append("".join([*rest, others[-1]]))
+    else:
+        return []
+    return change if len(json.dumps(change)) < len(json.dumps(new)) else []
+
+
+def with_readout_change(old: str, change: list[str]) -> str:
+    """The line after a change, as the browser makes it."""
+    made, at = "", 0
+    for number, found in zip(change[0].split(" "), NUMBER.finditer(old), strict=False):
+        new = AWAITED if number == STANDS_FOR_AWAITED else number or found[0]
+        made, at = made + old[at : found.start()] + new, found.end()
+    return made + (change[1] if len(change) > 1 else old[at:])
+
+
+def readout_words(line: str) -> str:
+    """The part of a line that a change of its numbers leaves alone."""
+    return NUMBER.sub(AWAITED, line)
+
+
+def _numbers(line: str) -> list[str]:
+    return NUMBER.findall(line)
 
 
 def checksum(text: str) -> int:

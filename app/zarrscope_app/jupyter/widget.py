@@ -19,7 +19,7 @@ import traitlets
 
 from zarrscope.runtime.threads import Mailbox, Owner, shared
 from zarrscope_app.jupyter import page_without_kernel
-from zarrscope_app.jupyter.differences import difference, is_small, readout_edits
+from zarrscope_app.jupyter.differences import difference, is_small, readout_change, readout_words
 from zarrscope_app.jupyter.gestures import KEYS, perform_gesture, picture
 from zarrscope_app.jupyter.host import VIEWS
 from zarrscope_app.jupyter.kernel import CELLS, KernelMailbox
@@ -154,6 +154,8 @@ class Explorer(ShowsPlaces, anywidget.AnyWidget):
         self._heard: int | None = None
         self._probe = ("", "")
         self._told_probe = ("", "")
+        self._told_line = self._told_words = ""
+        """The line of which the browser can make the next readout, and the words that it was sent before one."""
         self._mirroring = False
         self._hearing = PresenterSignals(self)
         self._hearing.attach()
@@ -191,7 +193,15 @@ class Explorer(ShowsPlaces, anywidget.AnyWidget):
                     else:
                         setattr(self, name, content)
             self.changes = changes
+        self._send_words()
         self._mirror()
+
+    def _send_words(self) -> None:
+        """Sends the words of the readout before the cursor moves: a move then costs only its numbers."""
+        line = self.session.slice.blank_readout
+        if (words := readout_words(line)) != self._told_words:
+            self._told_line, self._told_words = line, words
+            self._say({"blank": line}, [])
 
     def _mirror(self) -> None:
         """Copies the displayed state to the traits that Python observes."""
@@ -231,8 +241,10 @@ class Explorer(ShowsPlaces, anywidget.AnyWidget):
             answer["heard"], self._heard = self._heard, None
         for name, new, old in zip(("probe", "why"), self._probe, self._told_probe, strict=True):
             if new != old:
-                answer[name] = (readout_edits(old, new) or new) if name == "probe" else new
+                answer[name] = (readout_change(self._told_line, new) or new) if name == "probe" else new
         self._told_probe = self._probe
+        if "probe" in answer:
+            self._told_line = self._probe[0]
         if answer:
             self._say(answer, [])
 
@@ -257,7 +269,9 @@ class Explorer(ShowsPlaces, anywidget.AnyWidget):
 
     def greet(self, kinds: list[str]) -> None:
         """Called when a browser shows the widget; it can read these kinds of pictures and has none of them yet."""
-        self._told_probe = ("", "")
+        self._told_probe, self._told_words = ("", ""), ""
+        self._publish.soon()
+        self.tell_probe()
         self.thumbnails.anew(kinds)
         for view, stream in self.streams.items():
             stream.anew(kinds)

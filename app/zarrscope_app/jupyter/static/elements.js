@@ -45,6 +45,18 @@ function withTextEdits(old, edits) {
   return made + old.slice(at);
 }
 
+// The line after a change of its numbers as differences.py describes it.
+const NUMBER = /-?[0-9][-+.0-9e]*|…/g;
+function withReadoutChange(old, [numbers, end]) {
+  const found = [...old.matchAll(NUMBER)];
+  let made = "", at = 0;
+  numbers.split(" ").slice(0, found.length).forEach((number, i) => {
+    made += old.slice(at, found[i].index) + (number === "?" ? "…" : number || found[i][0]);
+    at = found[i].index + found[i][0].length;
+  });
+  return made + (end ?? old.slice(at));
+}
+
 // The edit that makes one text from another: the first character that is replaced, the one after the last, and the new
 // characters. A pair of units that is one character is not taken apart.
 function textEdit(old, now) {

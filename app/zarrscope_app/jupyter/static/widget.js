@@ -187,10 +187,11 @@ function render({ model, el: root }) {
   const timer = setInterval(() => { if (ui.image.axes?.some((a) => a.playing)) ui.line.push("tick", "slice.tick"); }, 100);
 
   // ---------------------------------------------------------------- messages of the kernel
-  let told = "", planned = false;
+  let told = "", line = "", planned = false;  // `line`: the line that the next readout is made from
   function came(content, buffers) {
     if (content.heard != null) ui.line.heard(content.heard);
-    if (content.probe != null) { told = Array.isArray(content.probe) ? withTextEdits(told, content.probe) : content.probe; if (!said) { probe.textContent = told; probe.title = told; } }
+    if (content.blank != null) line = content.blank;
+    if (content.probe != null) { told = line = Array.isArray(content.probe) ? withReadoutChange(line, content.probe) : content.probe; if (!said) { probe.textContent = told; probe.title = told; } }
     if (content.why != null) stages.main.title(content.why);
     if (content.channel != null) display.found(content.channel);
     if (content.whole) form.sendWhole();

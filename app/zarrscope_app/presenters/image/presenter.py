@@ -7,7 +7,6 @@ state at once; the chunks are requested at the end of the pass, so that forty qu
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -39,23 +38,21 @@ from zarrscope_app.presenters.image.line_plot import LinePlotReader
 from zarrscope_app.presenters.image.measuring import MeasuredChannel, MeasuredPlane, Measuring
 from zarrscope_app.presenters.image.navigation import Navigation
 from zarrscope_app.presenters.image.painting import DisplaySettings, LayerKey, Measure
-from zarrscope_app.presenters.image.planning import RequestedView, Stamp, cost_text, label_sources, plan
+from zarrscope_app.presenters.image.planning import RequestedView, Stamp, cost_text, plan
 from zarrscope_app.presenters.image.probing import Prober
 from zarrscope_app.presenters.image.projection import Projection
-from zarrscope_app.presenters.image.saved_view import KeepsView, shows_the_same
+from zarrscope_app.presenters.image.readout import ReadsOut
+from zarrscope_app.presenters.image.saved_view import shows_the_same
 from zarrscope_app.presenters.image.tile_manager import TileManager
 from zarrscope_app.presenters.image.told_waits import TellsWaits
 from zarrscope_app.presenters.image.view_models import Frame, LinePlot, Rect, ScaleBar, SliceState
 from zarrscope_app.presenters.node_details import NodeDetails
-from zarrscope_app.presenters.values import Probe
 
 AHEAD_CHUNKS = 128
 """The most chunks that are prefetched for the next index; if it needs more, none are prefetched."""
-READOUT_CHANNELS = 8
-"""If an image has at most this many channels, the readout shows all of them, otherwise only the visible ones."""
 
 
-class SlicePresenter(KeepsView, Navigation, Display, TellsWaits, TellsFailedChunks):
+class SlicePresenter(ReadsOut, Navigation, Display, TellsWaits, TellsFailedChunks):
     """The picture of one image in a session. Call all methods on the host's thread; none waits for the store."""
 
     changed = Signal()
@@ -205,11 +202,6 @@ class SlicePresenter(KeepsView, Navigation, Display, TellsWaits, TellsFailedChun
     def line(self) -> LinePlot | None:
         """The line plot of a 1-D array; None for other arrays and until it is known."""
         return self._line.line
-
-    @property
-    def probe(self) -> Probe:
-        """The values under the cursor, as far as they have been read."""
-        return self._prober.probe
 
     def _make_state(self) -> SliceState:
         image = self._image
@@ -387,45 +379,6 @@ class SlicePresenter(KeepsView, Navigation, Display, TellsWaits, TellsFailedChun
                 self._tiles.ahead(planned.plan)
 
     # ------------------------------------------------------------------ readout
-    def hover(self, y: float, x: float) -> Probe:
-        """Reads the exact values at a place of the plane (level-0 coordinates): values of cached chunks at once; the
-        others follow when `probed()` is emitted. Outside the image the readout stays at the previous pixel."""
-        image = self._image
-        if image is None or not self._is_inside(y, x):
-            return self.probe
-        self._cursor = (y, x)
-        few = len(self._channels) <= READOUT_CHANNELS
-        channels = tuple((c.label, i) for i, c in enumerate(self._channels) if few or c.visible)
-        view = RequestedView(image, tuple(self._index), self._y, self._x, self._rect, self._pixels)
-        return self._prober.at(
-            image, self._index, (self._y, self._x), (y, x), channels, label_sources(view, self._labels)
-        )
-
-    def leave(self) -> None:
-        """When the cursor leaves the picture, the readout returns to the pinned pixel, or stays at the last one."""
-        if self._pin is not None:
-            self.hover(*self._pin)
-            self.probed.emit()
-
-    def pin(self, y: float, x: float, *, read: bool = True) -> None:
-        """Pins this pixel: the readout returns to it when the cursor leaves the picture, and follows each index. With
-        `read` False it is only marked."""
-        if self._is_inside(y, x):
-            self._pin = (math.floor(y) + 0.5, math.floor(x) + 0.5)
-            self._refresh()
-            if read:
-                self.hover(y, x)
-                self.probed.emit()
-
-    def unpin(self) -> None:
-        """Unpins the pixel; no pixel is read out until the cursor moves."""
-        self._unpin()
-        self._refresh()
-
-    def _unpin(self) -> None:
-        self._pin = self._cursor = None
-        self._prober.clear()
-
     def why(self, y: float, x: float) -> str:
         """The reason why there are no data at a place of the plane (level-0 coordinates), with the chunk's key.
 

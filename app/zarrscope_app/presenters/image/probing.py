@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -101,6 +101,12 @@ class Prober:
         self.probe = self._worded(image, at, shown, values, bool(wanted), sentence, bare=not labels)
         self._read(wanted)
         return self.probe
+
+    def blank(self, image: Image, index: list[int], shown: tuple[int, int], names: Sequence[str], *, bare: bool) -> str:
+        """The line for the middle pixel while all its values are awaited; reads nothing."""
+        at = [image.shape[i] // 2 if i in shown else position for i, position in enumerate(index)]
+        values = [(strings.clean(name, 40), WAITING) for name in names]
+        return self._worded(image, at, shown, values, True, "", bare).text
 
     def _worded(
         self,
