@@ -37,6 +37,7 @@ from zarrscope_app.jupyter.differences import readout_change, with_readout_chang
 from zarrscope_app.jupyter.kernel import KernelCells, KernelMailbox
 from zarrscope_app.presenters import Forgetful, Session
 from zarrscope_app.presenters.image import colormaps
+from zarrscope_app.presenters.session.state_text import decode_view
 
 SECONDS = 120.0
 SIDE = 512
@@ -255,11 +256,15 @@ def test_axes_and_selection_go_both_ways(seat: Seat) -> None:
     widget = seat.widget
     seat.look()
     assert widget.axes == ["y", "x"]
+    widget.index = {"z": 4}
+    seat.until(lambda: widget.index == {"z": 4})
     widget.axes = ["z", "x"]
     seat.until(lambda: widget.session.slice.frame.shape == (6, SIDE))
     seat.until(lambda: widget.index.keys() == {"y"})
     seat.send("slice.show", "y", "x")
     seat.until(lambda: widget.axes == ["y", "x"])
+    assert widget.index == {"z": 4}
+    assert decode_view(widget.state)["slice"]["index"]["z"] == 4
     assert widget.selection == {}
     seat.send("pick", "main", 30.2, 40.9)
     seat.until(lambda: widget.selection == {"y": 30, "x": 40})

@@ -109,6 +109,22 @@ def test_any_two_axes_can_be_shown(shelf: Shelf, open_: Any) -> None:
     assert [(a.name, a.role) for a in bench.slice.state.axes] == [("z", "x"), ("y", "slider"), ("x", "y")]
 
 
+def test_axes_that_return_to_their_sliders_have_their_index_again(shelf: Shelf, open_: Any) -> None:
+    plain(shelf, np.zeros((12, 20, 30), "u1"), (5, 7, 8), dimension_names=("z", "y", "x"))
+    shown = open_("/a").slice
+    shown.set_index("z", 3)
+    shown.show("z", "x")
+    assert shown.index[1] == 10, "y had no index before: its middle"
+    shown.set_index("y", 4)
+    shown.show("y", "x")
+    assert shown.index[0] == 3
+    shown.roll()
+    assert shown.index[1] == 4
+    shown.roll()
+    shown.roll()
+    assert [(a.role, a.index) for a in shown.state.axes if a.role == "slider"] == [("slider", 3)]
+
+
 def test_coarse_first_then_sharp(shelf: Shelf, open_: Any) -> None:
     pyramid(shelf)
     bench = open_("/p")

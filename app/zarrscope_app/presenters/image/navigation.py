@@ -58,6 +58,8 @@ class Navigation(ABC):
     def _stand_nowhere(self) -> None:
         self._parts = SnapshotParts()
         self._index = []
+        self._before_shown: dict[int, int] = {}
+        """The indices that displayed axes had when they last had a slider."""
         self._y = self._x = self._current = self._playing = -1
         self._travel = (-1, 1)
         self._rect = (0.0, 0.0, 0.0, 0.0)
@@ -211,7 +213,8 @@ class Navigation(ABC):
 
     def show(self, y_axis: str, x_axis: str) -> None:
         """Displays other axes as height and width. If both names are equal, a displayed axis makes height and width
-        swap; another axis becomes the height, and the previous height becomes the width."""
+        swap; another axis becomes the height, and the previous height becomes the width. An axis that is no longer
+        displayed returns to the index that it had before; if it had none, it goes to its middle."""
         y, x = self._axis(y_axis), self._axis(x_axis)
         if self._image is None or y < 0 or x < 0 or self._y < 0:
             return
@@ -220,8 +223,10 @@ class Navigation(ABC):
         if (y, x) == (self._y, self._x) or self._image.channel_axis in (y, x):
             return
         left = {self._y, self._x} - {y, x}
+        for axis in {y, x} - {self._y, self._x}:
+            self._before_shown[axis] = self._index[axis]
         for axis in left:
-            self._index[axis] = self._image.shape[axis] // 2
+            self._index[axis] = self._before_shown.get(axis, self._image.shape[axis] // 2)
         self._y, self._x = y, x
         self._projection, self._range = None, None
         self._unpin()
