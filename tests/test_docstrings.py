@@ -220,22 +220,23 @@ PART_OF = {"before", "after", "store"}
 """The public names of every wrapper."""
 DISTANT = {"network", "width", "size", "read_end"}
 """The public names of every store whose values are read by requests."""
+IN_BUCKETS = {*DISTANT, "config_in_use", "keys_in_use"}
 SHOWN = {
-    "BucketRequests": DISTANT,
+    "BucketRequests": IN_BUCKETS,
     "Counting": {*PART_OF, "keys", "read", "requests", "reset", "written"},
     "DbmStore": {"mapping"},
     "Faults": {*PART_OF, "faults"},
     "FileSystemStore": DISTANT,
     "FsspecStore": DISTANT,
     "Gate": {*PART_OF, "arrived", "hold", "holds", "release", "waiting"},
-    "GivenBucket": DISTANT,
+    "GivenBucket": IN_BUCKETS,
     "HTTPStore": DISTANT,
     "LMDBStore": set(),
     "Latency": {*PART_OF, "seconds"},
     "LocalStore": {"root", "sync"},
     "MappingStore": {"mapping"},
     "MemoryStore": {"named"},
-    "ObjectStore": DISTANT,
+    "ObjectStore": IN_BUCKETS,
     "OtherStore": DISTANT,
     "PrefixStore": {*PART_OF, "prefix"},
     "ReadOnlyStore": PART_OF,

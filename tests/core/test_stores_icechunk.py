@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import servers
 import zarrscope
 from zarrscope.errors import BadChunk, NotFound, Unreadable, Unsupported
 
@@ -60,6 +62,71 @@ def test_the_branch_main_is_read(tmp_path: Path) -> None:
         assert not h.writable
         assert any("Icechunk repository" in warning for warning in h.warnings)
         assert pickle.loads(pickle.dumps(h["/a"]))[...].tolist() == [1, 2, 3, 4]
+
+
+# ---------------------------------------------------------------------- in S3
+class OneKey(servers.S3Gate):
+    """Refuses every request that is not signed with the access key `key`; "": every signed one."""
+
+    key: str | None = None
+
+    def refusal(self, environ: Any) -> servers.S3Refusal | None:
+        signed = environ.get("HTTP_AUTHORIZATION", "")
+        if self.key is None or (f"Credential={self.key}/" in signed if self.key else not signed):
+            environ["HTTP_AUTHORIZATION"] = signed or "AWS k:s"  # moto itself shows unsigned readers only public values
+            return None
+        return servers.S3Refusal("403 Forbidden", "InvalidAccessKeyId")
+
+
+@pytest.fixture(scope="module")
+def gate() -> OneKey:
+    return OneKey()
+
+
+@pytest.fixture(scope="module")
+def s3(gate: OneKey) -> Iterator[str]:
+    """A server of S3 with a repository at s3://ice/x."""
+    icechunk = pytest.importorskip("icechunk")
+    import zarr
+
+    with servers.s3(gate) as url:
+        servers.create_bucket(url, "ice")
+        place = {"bucket": "ice", "prefix": "x", "endpoint_url": url, "allow_http": True, "force_path_style": True}
+        keys = {"region": "us-east-1", "access_key_id": "k", "secret_access_key": "s"}
+        session = icechunk.Repository.create(icechunk.s3_storage(**place, **keys)).writable_session("main")
+        zarr.group(session.store).create_array("a", shape=(4,), dtype="u2", chunks=(2,))[:] = [1, 2, 3, 4]
+        session.commit("first")
+        yield url
+
+
+@pytest.mark.parametrize("way", ["options", "profile", "environment", "anonymous", "anonymous at last"])
+def test_a_bucket_is_read_with_the_credentials_that_work(
+    way: str, s3: str, gate: OneKey, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [*os.environ]:
+        if name.startswith("AWS_"):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    monkeypatch.setattr(gate, "key", "" if way.startswith("anonymous") else "lab-key")
+    url, options = f"s3://ice/x?endpoint={s3}&region=us-east-1", {}
+    if way == "options":
+        options = {"key": "lab-key", "secret": "lab-secret"}
+    elif way == "profile":
+        (tmp_path / ".aws").mkdir()
+        (tmp_path / ".aws" / "credentials").write_text(
+            "[lab]\naws_access_key_id = lab-key\naws_secret_access_key = lab-secret\n"
+        )
+        url += "&profile=lab"
+    elif way != "anonymous":
+        monkeypatch.setenv("AWS_ACCESS_KEY_ID", "lab-key")
+        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "lab-secret")
+    else:
+        url += "&anon=1"
+    with zarrscope.open(url, storage_options=options) as h:
+        array = h["/a"]
+        assert isinstance(array, zarrscope.Array)
+        assert array[...].tolist() == [1, 2, 3, 4]
 
 
 # ---------------------------------------------------------------------- faults

@@ -107,7 +107,7 @@ def _session(beneath: Store) -> Any:
         )
     import icechunk
 
-    storage = _storage(icechunk, beneath.url)
+    storage = _storage(icechunk, beneath)
     try:
         return icechunk.Repository.open(storage).readonly_session(BRANCH).store
     except Exception as error:
@@ -119,7 +119,10 @@ def _session(beneath: Store) -> Any:
         ) from cause(error)
 
 
-def _storage(icechunk: Any, url: str) -> Any:
+def _storage(icechunk: Any, beneath: Store) -> Any:
+    """The place of the repository, for icechunk. For a bucket it gets the credentials, the region and the endpoint with
+    which the store `beneath` read the names of the repository's folders."""
+    url = beneath.url
     if url.startswith("file:"):
         return icechunk.local_filesystem_storage(path_of(url))
     place, told = split_options(url)
@@ -132,14 +135,29 @@ def _storage(icechunk: Any, url: str) -> Any:
             advice="Open it with icechunk, and pass its store to zarrscope.open.",
         )
     bucket, _, prefix = path.partition("/")
-    endpoint = told.get("endpoint")
+    config, keys = told, None
+    if (requests := _requests_of(beneath)) is not None:
+        config, keys = requests.config_in_use, requests.keys_in_use()
+    anonymous = bool(config.get("skip_signature") or config.get("anon"))
+    endpoint = config.get("endpoint")
     return icechunk.s3_storage(
         bucket=bucket,
         prefix=prefix or None,
-        region=told.get("region"),
+        region=config.get("region") or ("us-east-1" if endpoint or anonymous else None),
         endpoint_url=endpoint,
         allow_http=bool(endpoint and endpoint.startswith("http://")),
         force_path_style=endpoint is not None,
-        anonymous=told.get("anon"),
-        from_env=None if told.get("anon") else True,
+        anonymous=anonymous or None,
+        from_env=None if anonymous or keys else True,
+        requester_pays=bool(config.get("request_payer")),
+        **(keys or {}),
     )
+
+
+def _requests_of(store: Store) -> Any:
+    """The requests to a bucket through which a store reads; None if it reads in another way."""
+    from zarrscope.stores.wrappers import Wrapper
+
+    while isinstance(store, Wrapper):
+        store = store.store
+    return store if hasattr(store, "keys_in_use") else None

@@ -139,6 +139,20 @@ class BucketRequests(RemoteStore):
         """The credentials that are in use or are being tried."""
         return self._logins[self._login]
 
+    @property
+    def config_in_use(self) -> dict[str, Any]:
+        """The settings for obstore that are in use: the endpoint, the region, whether requests are signed."""
+        return {**self._login_in_use.config, **self._config}
+
+    def keys_in_use(self) -> dict[str, str | None] | None:
+        """The keys of S3 that are in use; None if requests are not signed, or obstore finds the keys of a role."""
+        provider = self._login_in_use.provider
+        if provider is None:
+            return None
+        found = provider()
+        names = {"access_key_id": "access_key_id", "secret_access_key": "secret_access_key", "token": "session_token"}
+        return {theirs: found.get(ours) for ours, theirs in names.items()}
+
     def _client(self, *, lists: bool = False) -> Client:
         """obstore's client with the credentials in use. `lists`: a client for listings, which repeats failed requests
         by itself."""
