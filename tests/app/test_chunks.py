@@ -366,6 +366,92 @@ def test_a_chosen_shard_tells_where_its_index_is(shelf: Shelf, workspace: Worksp
     assert told["Inside"].startswith("1 of 4 chunks")
 
 
+def sharded(store: Any) -> Any:
+    """A 4 x 20 x 20 array in shards of 2 x 10 x 10, with chunks of 1 x 5 x 5: of shard 1, 0, 1 only one is stored."""
+    array = zarrscope.open(store, "a").create_array(
+        "/s", shape=(4, 20, 20), dtype="u2", chunks=(1, 5, 5), shards=(2, 10, 10), dimension_names=("z", "y", "x")
+    )
+    array[3, 5:10, 10:15] = 7
+    return array
+
+
+def test_a_chunk_in_a_shard_is_chosen(shelf: Shelf, workspace: Workspace, mailbox: Mailbox) -> None:
+    sharded(shelf)
+    session = workspace.open(shelf.address)
+    session.select("/s")
+    mailbox.run_until(settled(session))
+    session.slice.set_index("z", 3)
+    chunks = session.chunks
+    chunks.look()
+    mailbox.run_until(lambda: chunks.state.cells is not None and chunks.state.fixed == (("z", 1, 2),))
+    chunks.choose(0, 1)
+    mailbox.run_until(lambda: chunks.state.inner is not None)
+    inner = chunks.state.inner
+    assert inner is not None
+    assert inner.cells.tolist() == [[ABSENT, ABSENT], [PRESENT, ABSENT]]
+    assert (inner.fixed, inner.chosen_cell) == ((("z", 3, 2, 3),), None), "the plane of the picture"
+    assert "Chunks in shard 1, 0, 1 · z 3\n··\n█·" in chunks.text()
+    chunks.choose_inner(1, 0)
+    mailbox.run_until(lambda: "Size after each codec" in parts_of(chunks))
+    state = chunks.state
+    assert state.chosen is not None
+    assert state.inner is not None
+    assert (state.chosen.title, state.inner.chosen_cell) == ("Chunk 3, 1, 2 in shard 1, 0, 1", (1, 0))
+    told = {item.label: item.text for item in state.chosen.items}
+    found = next(each for each in inner_chunks(session.node, (1, 0, 1)) if each.span is not None)
+    assert found.span is not None
+    assert (told["Key"], told["Holds"]) == ("s/c/1/0/1", "z 3, y 5–9, x 10–14")
+    assert told["Bytes"] == f"{found.span[0]}–{found.span[1] - 1} of the shard"
+    assert parts_of(chunks)["Size after each codec"]["bytes"] == "50 B"
+    stored = (shelf.get("s/c/1/0/1") or b"")[found.span[0] : found.span[1]]
+    assert stored[:8].hex(" ") in parts_of(chunks)["First bytes"]
+    chunks.show_in_image()
+    assert session.slice.index[0] == 3
+    assert session.slice.take_rect() == (3.75, 8.75, 11.25, 16.25), "the chunk, not the shard"
+    chunks.choose_inner(0, 0)
+    assert chunks.state.chosen is not None
+    assert "leave out a chunk" in chunks.state.chosen.sentence
+    chunks.set_inner("z", 2)
+    assert chunks.state.inner is not None
+    assert (chunks.state.inner.cells == ABSENT).all()
+    assert chunks.state.inner.chosen_cell is None, "the chosen one is on another plane"
+    chunks.set_inner("z", 3)
+    chunks.choose_inner(0, 0)
+    mailbox.run_until(lambda: chunks.state.inner is not None and chunks.state.inner.chosen_cell is None)
+    assert chunks.state.chosen is not None
+    assert chunks.state.chosen.title == "Shard 1, 0, 1", "the same cell again chooses the shard"
+
+
+def test_a_damaged_chunk_in_a_shard_is_told_from_the_others(
+    shelf: Shelf, workspace: Workspace, mailbox: Mailbox
+) -> None:
+    array = sharded(shelf)
+    array[3, :5, 10:15] = 9
+    good, bad = (each for each in inner_chunks(array, (1, 0, 1)) if each.span is not None)
+    value = bytearray(shelf.get("s/c/1/0/1") or b"")
+    assert bad.span is not None
+    value[slice(*bad.span)] = b"x" * (bad.span[1] - bad.span[0])
+    shelf.set("s/c/1/0/1", bytes(value))
+    session = workspace.open(shelf.address)
+    session.select("/s")
+    mailbox.run_until(settled(session))
+    chunks = session.chunks
+    chunks.look()
+    chunks.set_chunk("z", 1)
+    mailbox.run_until(lambda: chunks.state.cells is not None and chunks.state.fixed == (("z", 1, 2),))
+    chunks.choose(0, 1)
+    mailbox.run_until(lambda: chunks.state.inner is not None)
+    chunks.set_inner("z", 3)
+    chunks.choose_inner(1, 0)
+    mailbox.run_until(lambda: chunks.state.chosen is not None and chunks.state.chosen.failed)
+    assert parts_of(chunks)["First bytes"].startswith("00  78 78 78")
+    chunks.choose_inner(0, 0)
+    mailbox.run_until(lambda: "Size after each codec" in parts_of(chunks))
+    assert chunks.state.chosen is not None
+    assert not chunks.state.chosen.failed
+    assert good.index == (3, 0, 2)
+
+
 # ---------------------------------------------------------------------- its place in the image
 def test_a_chosen_chunk_is_shown_in_the_image(shelf: Shelf, workspace: Workspace, mailbox: Mailbox) -> None:
     sparse(shelf)

@@ -36,8 +36,8 @@ CALLS = {
                 "stop_waiting"},
     "metadata": {"load_documents"},
     "values": {"set_index", "show", "transpose", "set_format", "retry"},
-    "chunks": {"set_level", "show", "set_chunk", "show_whole", "choose", "show_missing", "show_in_image", "check",
-               "refresh", "cancel"},
+    "chunks": {"set_level", "show", "set_chunk", "show_whole", "choose", "show_missing", "show_in_image",
+               "choose_inner", "set_inner", "check", "refresh", "cancel"},
     "problems": {"check", "resume", "stop", "stop_comparing"},
     "jobs": {"cancel", "dismiss"},
 }  # fmt: skip

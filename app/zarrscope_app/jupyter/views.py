@@ -16,7 +16,7 @@ from zarrscope.errors import Unsupported
 from zarrscope_app.jupyter.host import Host
 from zarrscope_app.jupyter.snapshots import plain
 from zarrscope_app.presenters import View, strings
-from zarrscope_app.presenters.chunks.view_models import LEGEND
+from zarrscope_app.presenters.chunks.view_models import LEGEND, ChunkMap, InnerMap
 from zarrscope_app.presenters.form.view_models import Field
 from zarrscope_app.presenters.form.words import way_title
 from zarrscope_app.presenters.image.overview import OverviewPresenter
@@ -52,16 +52,24 @@ def _table(widget: Host) -> dict[str, Any]:
     return {"table": told}
 
 
+def _cells(found: ChunkMap | InnerMap) -> dict[str, list[str]]:
+    cells = [] if found.cells is None else found.cells.tolist()
+    shades = [] if found.shades is None else (found.shades * SHADES).round().astype(int).tolist()
+    return {
+        "cells": ["".join(map(str, row)) for row in cells],
+        "shades": ["".join(format(shade, "x") for shade in row) for row in shades],
+    }
+
+
 def _chunks(widget: Host) -> dict[str, Any]:
     """The map: one digit for the state of each cell, and one for the size of its chunks."""
     chunks = widget.session.chunks
     chunks.look()
     state = chunks.state
     told = plain(state)
-    cells = [] if state.cells is None else state.cells.tolist()
-    shades = [] if state.shades is None else (state.shades * SHADES).round().astype(int).tolist()
-    told["cells"] = ["".join(map(str, row)) for row in cells]
-    told["shades"] = ["".join(format(shade, "x") for shade in row) for row in shades]
+    told |= _cells(state)
+    if state.inner is not None:
+        told["inner"] |= _cells(state.inner)
     return {"chunks": {**told, "legend": [*LEGEND]}}
 
 

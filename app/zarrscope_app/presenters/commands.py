@@ -273,6 +273,7 @@ LABELS = {
     "chunk-choose": "Click a cell to see its key and size.",
     "chunk-columns": "Axis across",
     "chunk-in-image": "Show in the image",
+    "chunk-inner-map": "Map of the chunks in the shard",
     "chunk-map": "Map of chunks",
     "chunk-refresh": "List again",
     "chunk-rows": "Axis down",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -20,10 +20,11 @@ from zarrscope_app.presenters.chunks.view_models import (
     UNTOLD,
     ChosenPart,
     ChunkMap,
+    InnerMap,
 )
 from zarrscope_app.presenters.commands import LABELS, command
 from zarrscope_app.presenters.node_description import Item
-from zarrscope_app.qt.toolkit.core import QEvent, QPointF, QRectF, QSize, Qt, Signal
+from zarrscope_app.qt.toolkit.core import QEvent, QPointF, QRectF, QSignalBlocker, QSize, Qt, Signal
 from zarrscope_app.qt.toolkit.gui import (
     QBrush,
     QColor,
@@ -56,6 +57,8 @@ from .wrapping import WrappingRow
 
 _LARGEST, _SMALLEST = 96.0, 8.0
 """The most and the fewest pixels along a side of a cell."""
+_LARGEST_INNER = 36.0
+"""The most pixels along a side of a cell of the map of a shard."""
 _PATTERNS = {
     ABSENT: Qt.BrushStyle.Dense7Pattern,
     PARTLY: Qt.BrushStyle.Dense5Pattern,
@@ -91,7 +94,7 @@ class MapWidget(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._map = ChunkMap()
+        self._map: ChunkMap | InnerMap = ChunkMap()
         self._at = (0, 0)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAccessibleName(LABELS["chunk-map"])
@@ -101,7 +104,7 @@ class MapWidget(QWidget):
     def sizeHint(self) -> QSize:
         return QSize(480, 360)
 
-    def show_map(self, found: ChunkMap) -> None:
+    def show_map(self, found: ChunkMap | InnerMap) -> None:
         """Paints `found` in place of the present map."""
         self._map = found
         self._at = found.chosen_cell or self._at
@@ -163,7 +166,7 @@ class MapWidget(QWidget):
                 painter.drawLine(QPointF(0, row * high), QPointF(columns * wide, row * high))
             for column in range(columns + 1):
                 painter.drawLine(QPointF(column * wide, 0), QPointF(column * wide, rows * high))
-        if self.hasFocus() or found.chosen is not None:
+        if self.hasFocus() or found.chosen_cell is not None:
             painter.setPen(QPen(text, 2))
             painter.drawRect(QRectF(self._at[1] * wide, self._at[0] * high, wide, high))
 
@@ -204,8 +207,54 @@ class PartLabels(QWidget):
         self.text.setVisible(bool(part.text))
 
 
+class InnerPane(QWidget):
+    """The chunks in the chosen shard. `set(axis, chunk)` is emitted when another plane of them is chosen."""
+
+    set = Signal(str, int)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.title, self.map = Label(), MapWidget()
+        self.map.setAccessibleName(LABELS["chunk-inner-map"])
+        self.map.setMinimumHeight(0)
+        self._planes = WrappingRow()
+        self._planes.setSpacing(6)
+        self._spins: dict[str, QSpinBox] = {}
+        self._parts: list[QWidget] = []
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 8, 0, 0)
+        column.addWidget(self.title)
+        column.addLayout(self._planes)
+        column.addWidget(self.map)
+
+    def show_map(self, found: InnerMap) -> None:
+        """Shows the chunks of another shard, or another plane of them."""
+        self.title.setText(found.title)
+        if [axis for axis, *_ in found.fixed] != [*self._spins]:
+            for part in self._parts:
+                self._planes.removeWidget(part)
+                part.hide()
+                part.deleteLater()
+            self._spins, self._parts = {}, []
+            for axis, *_ in found.fixed:
+                part, self._spins[axis] = titled_spin(axis, self.set.emit)
+                self._planes.addWidget(part)
+                self._parts.append(part)
+        for axis, chunk, first, last in found.fixed:
+            blocker = QSignalBlocker(self._spins[axis])
+            self._spins[axis].setRange(first, min(last, MOST_SPIN))
+            self._spins[axis].setValue(chunk)
+            blocker.unblock()
+        rows, columns = found.cells.shape
+        side = max(_SMALLEST, min(_LARGEST_INNER, (SIDE - 24) / columns))
+        self.map.setFixedHeight(min(SIDE, round(rows * side) + 2))
+        self.map.show_map(found)
+
+
 SIDE = 320
 """The width of the text beside the map."""
+MOST_SPIN = 2**31 - 1
+"""The largest value of a spin box."""
 WIDEST = (1 << 24) - 1
 """Qt's QWIDGETSIZE_MAX: no limit."""
 
@@ -258,6 +307,9 @@ class ChunksPane(QWidget):
 
     def _make_side(self) -> QWidget:
         self.counts, self.title, self.details, self.told = QFormLayout(), Label(), QFormLayout(), Label()
+        self.inner = InnerPane()
+        self.inner.map.picked.connect(lambda row, column: self._tell("choose_inner", row, column))
+        self.inner.set.connect(lambda axis, chunk: self._tell("set_inner", axis, chunk))
         self.more = QVBoxLayout()
         self.parts: list[PartLabels] = []
         """The parts of the details that have titles of their own."""
@@ -283,6 +335,7 @@ class ChunksPane(QWidget):
         for button in (self.in_image, self.check):
             buttons.addWidget(button)
         side.addLayout(buttons)
+        side.addWidget(self.inner)
         side.addLayout(self.more)
         side.addStretch(1)
         scroll = QScrollArea()
@@ -362,6 +415,9 @@ class ChunksPane(QWidget):
         _show_items(self.details, chosen.items if chosen is not None else ())
         self.told.setText(chosen.sentence if chosen is not None else "")
         self.told.setVisible(bool(self.told.text()))
+        self.inner.setVisible(state.inner is not None)
+        if state.inner is not None:
+            self.inner.show_map(state.inner)
         self._show_parts(chosen.parts if chosen is not None else ())
         self.missing.setVisible(state.cells is not None)
         self.missing.setEnabled(not state.all_stored)
@@ -414,13 +470,7 @@ class ChunksPane(QWidget):
             for widget in (self.whole, self._refresh):
                 self._top.removeWidget(widget)
             for name in names:
-                part, spin = QWidget(), QSpinBox()
-                spin.setAccessibleName(name)
-                spin.valueChanged.connect(lambda value, name=name: self._set(name, value))
-                line = QHBoxLayout(part)
-                line.setContentsMargins(0, 0, 0, 0)
-                line.addWidget(Label(name))
-                line.addWidget(spin)
+                part, spin = titled_spin(name, self._set)
                 self._top.addWidget(part)
                 self._spins[name] = spin
                 self._parts.append(part)
@@ -429,12 +479,24 @@ class ChunksPane(QWidget):
         for name, chunk, many in state.fixed:
             spin = self._spins[name]
             spin.blockSignals(True)
-            spin.setMaximum(min(many - 1, 2**31 - 1))
+            spin.setMaximum(min(many - 1, MOST_SPIN))
             spin.setValue(chunk)
             spin.blockSignals(False)
 
     def _set(self, name: str, chunk: int) -> None:
         self._tell("set_chunk", name, chunk)
+
+
+def titled_spin(name: str, told: Callable[[str, int], object]) -> tuple[QWidget, QSpinBox]:
+    """A spin box behind its name, in one widget; `told(name, value)` is called when its value changes."""
+    part, spin = QWidget(), QSpinBox()
+    spin.setAccessibleName(name)
+    spin.valueChanged.connect(lambda value: told(name, value))
+    line = QHBoxLayout(part)
+    line.setContentsMargins(0, 0, 0, 0)
+    line.addWidget(Label(name))
+    line.addWidget(spin)
+    return part, spin
 
 
 def fill(combo: QComboBox, texts: tuple[str, ...], current: int) -> None:

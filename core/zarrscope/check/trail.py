@@ -90,10 +90,12 @@ def _nbytes(data: Any) -> int | None:
     return None if data.dtype.hasobject else data.nbytes
 
 
-def first_bytes(array: Array, chunk: ChunkIndex) -> bytes | None:
-    """The first bytes of the value that holds a grid chunk, read without the rest; None if none is stored.
+def first_bytes(array: Array, chunk: ChunkIndex, span: tuple[int, int] | None = None) -> bytes | None:
+    """The first bytes of the value that holds a grid chunk, read without the rest; None if none is stored. `span`: the
+    byte range of an inner chunk, whose first bytes are read instead.
 
     Raises Unreadable.
     """
-    found = array.store.get(array.metadata.keys.key(chunk), ByteRange(0, FIRST))
-    return None if found is None else bytes(found[:FIRST])
+    start, stop = span or (0, FIRST)
+    found = array.store.get(array.metadata.keys.key(chunk), ByteRange(start, min(FIRST, stop - start)))
+    return None if found is None else bytes(found)

@@ -29,10 +29,14 @@ function makePanes(ui) {
   function chunks(node) {
     const c = ui.panel.chunks, w = ui.words, send = ui.line.send;
     const rows = c.cells.length, columns = rows ? c.cells[0].length : 0;
-    const canvas = el("canvas", { class: "zs-map", title: w["chunk-choose"], onclick: (e) => {
-      const b = canvas.getBoundingClientRect();
-      send("chunks.choose", Math.floor(((e.clientY - b.top) / b.height) * rows), Math.floor(((e.clientX - b.left) / b.width) * columns));
-    } });
+    const clickable = (map, call, title) => {
+      const made = el("canvas", { class: "zs-map", title, onclick: (e) => {
+        const b = made.getBoundingClientRect();
+        send(call, Math.floor(((e.clientY - b.top) / b.height) * map.cells.length), Math.floor(((e.clientX - b.left) / b.width) * map.cells[0].length));
+      } });
+      return made;
+    };
+    const canvas = clickable(c, "chunks.choose", w["chunk-choose"]), inside = c.inner && clickable(c.inner, "chunks.choose_inner", w["chunk-inner-map"]);
     const options = c.axes.map((a) => [a, a]);
     refill(node, el("div", { class: "zs-bar" },
       c.levels.length > 1 ? captioned(w.level, choice(c.levels.map((l, i) => [i, l]), c.level, w.level, (i) => send("chunks.set_level", +i))) : "",
@@ -44,9 +48,13 @@ function makePanes(ui) {
     el("div", { class: "zs-chunks" }, rows ? el("div", { class: "zs-mapbox" }, el("span", { class: "zs-quiet" }, `${c.row_axis || ""} ↓  ${c.column_axis || ""} →`), canvas,
       el("div", { class: "zs-legend" }, c.legend.map((text, k) => c.cells.some((row) => row.includes(String(k))) ? el("span", {}, el("i", { class: "c" + k }), text) : ""), el("span", { class: "zs-quiet" }, w["chunk-legend"]))) : "",
     el("div", {}, list(c.items), c.chosen ? el("div", { class: "zs-chosen" }, el("h4", {}, c.chosen.title), list(c.chosen.items), c.chosen.sentence ? el("p", { class: c.chosen.failed ? "er" : "" }, c.chosen.sentence) : "",
+      inside ? [el("h4", {}, c.inner.title), c.inner.fixed.map(([axis, at, low, high]) => captioned(axis, el("input", { type: "number", min: low, max: high, value: at, "aria-label": axis, onchange: (e) => send("chunks.set_inner", axis, +e.target.value) }))), el("div", {}, inside)] : "",
       c.chosen.parts.map((part) => [el("h4", {}, part.title), list(part.items), part.text ? el("pre", {}, part.text) : ""]),
       c.pictured ? el("button", { onclick: () => send("chunks.show_in_image") }, w["chunk-in-image"]) : "", " ", el("button", { onclick: () => send("chunks.check") }, w["chunk-check"])) : rows ? el("p", { class: "zs-quiet" }, w["chunk-choose"]) : "")));
-    if (rows) requestAnimationFrame(() => drawMap(canvas, c, rows, columns));
+    if (rows) requestAnimationFrame(() => {
+      drawMap(canvas, c, rows, columns);
+      if (inside) drawMap(inside, c.inner, c.inner.cells.length, c.inner.cells[0].length);
+    });
   }
   function drawMap(canvas, c, rows, columns) {
     const room = Math.max(80, Math.min(canvas.parentNode.clientWidth, 360)), cell = Math.max(3, Math.min(28, Math.floor(room / columns), Math.floor(260 / rows)));

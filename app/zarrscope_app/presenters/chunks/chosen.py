@@ -11,15 +11,26 @@ from typing import TYPE_CHECKING, Any
 
 from psygnal import Signal
 
-from zarrscope.check.inventory import UNKNOWN, InnerChunk, Inventory, inner_chunks
+from zarrscope.check.inventory import UNKNOWN, Inventory, inner_chunks
 from zarrscope.check.trail import ChunkTrail, first_bytes, read_trail
 from zarrscope.chunkio.stored_chunks import elements_of
 from zarrscope.nodes.internals import stored_array
 from zarrscope.runtime.threads import JobResult, Owner, Ticket
 from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.chunks.inside import Inside, inside_of
 from zarrscope_app.presenters.chunks.missing import all_stored, next_missing, part_around
-from zarrscope_app.presenters.chunks.view_models import Chosen, missing_reason
-from zarrscope_app.presenters.chunks.words import bytes_part, index_place, trail_parts, trail_sentence, whole_value
+from zarrscope_app.presenters.chunks.view_models import Chosen, InnerMap, missing_reason
+from zarrscope_app.presenters.chunks.words import (
+    bytes_part,
+    index_place,
+    inner_place,
+    inner_title,
+    inside_text,
+    inside_title,
+    trail_parts,
+    trail_sentence,
+    whole_value,
+)
 from zarrscope_app.presenters.coalesce import CoalescedCall
 from zarrscope_app.presenters.node_description import Item, ratio
 
@@ -57,6 +68,12 @@ class ChoosesChunk(ABC):
     _failed_within: dict[ChunkIndex, set[ChunkIndex]]
     _seeking: bool
     _none_missing: bool
+    _inside: Inside | None
+    """The chunks in the chosen shard, once its index has been read."""
+    _inner: ChunkIndex | None
+    """The chosen chunk in that shard; None: the shard as a whole."""
+    _inner_at: dict[int, int]
+    """The displayed inner chunk along an axis, where a person has set it."""
     _reading: Ticket | None = None
     """The job that reads the chosen chunk; choosing another one cancels it."""
     _pictured: bool
@@ -66,6 +83,14 @@ class ChoosesChunk(ABC):
     @abstractmethod
     def _array(self) -> Array | None:
         """The array whose chunks are shown."""
+
+    @abstractmethod
+    def recovered(self, path: str, index: ChunkIndex) -> None:
+        """Removes the mark of a chunk that was read at last."""
+
+    @abstractmethod
+    def _inner_index(self) -> tuple[int, ...]:
+        """The number of the inner chunk, along each axis, at which the image is cut."""
 
     @abstractmethod
     def look(self) -> None:
@@ -118,6 +143,7 @@ class ChoosesChunk(ABC):
 
     def _choose(self, array: Array, index: ChunkIndex) -> None:
         self._chosen = self._describe(array, index)
+        self._inside, self._inner, self._inner_at = None, None, {}
         self._notify.soon()
         if self._reading is not None:
             self._reading.cancel()
@@ -178,13 +204,96 @@ class ChoosesChunk(ABC):
         )
         return held or "one value"
 
+    # ------------------------------------------------------------------ chunks in the chosen shard
+    def choose_inner(self, row: int, column: int) -> None:
+        """Chooses a chunk in the chosen shard, by its cell; the same one again: chooses the whole shard."""
+        array, chosen, inside = self._array, self._chosen, self._inside
+        if array is None or chosen is None or inside is None:
+            return
+        index = list(self._inner_place(inside))
+        for axis, step in ((self._rows, row), (self._columns, column)):
+            if axis >= 0:
+                index[axis] = inside.ranges[axis].start + step
+        inner = tuple(index)
+        if any(i not in span for i, span in zip(inner, inside.ranges, strict=True)):
+            return
+        if inner == self._inner:
+            kept = self._inner_at
+            self._choose(array, chosen.index)
+            self._inner_at = kept
+            return
+        if self._reading is not None:
+            self._reading.cancel()
+        self._inner = inner
+        self._chosen = self._describe_inner(array, chosen.index, inner, inside.span_of(inner))
+        self._notify.soon()
+        if inside.span_of(inner) is not None:
+            self._read(array, self._chosen, asked=False)
+
+    def set_inner(self, axis: str, chunk: int) -> None:
+        """Sets the number of the displayed inner chunk along an axis that is not shown."""
+        array, inside = self._array, self._inside
+        for at in range(array.ndim if array is not None else 0):
+            if inside is not None and self._name(at) == axis and at not in (self._rows, self._columns):
+                self._inner_at[at] = chunk
+                self._notify.soon()
+
+    def _inner_place(self, inside: Inside) -> ChunkIndex:
+        """The inner chunk through which the displayed plane of the shard goes: that of the picture, unless another
+        index was set."""
+        at = [self._inner_at.get(axis, index) for axis, index in enumerate(self._inner_index())]
+        return inside.within(at)
+
+    def _inner_map(self) -> InnerMap | None:
+        inside, chosen = self._inside, self._chosen
+        if inside is None or chosen is None:
+            return None
+        at, axes = self._inner_place(inside), (self._rows, self._columns)
+        cells, shades, _ = inside.plane(at, axes)
+        fixed = tuple(
+            (self._name(axis), at[axis], span.start, span.stop - 1)
+            for axis, span in enumerate(inside.ranges)
+            if axis not in axes and len(span) > 1
+        )
+        shown = self._inner is not None and all(
+            i == j for axis, (i, j) in enumerate(zip(self._inner, at, strict=True)) if axis not in axes
+        )
+        cell = inside.plane(self._inner, axes)[2] if shown and self._inner is not None else None
+        return InnerMap(inside_title(chosen.index), cells, shades, fixed, cell)
+
+    def _describe_inner(
+        self, array: Array, shard: ChunkIndex, inner: ChunkIndex, span: tuple[int, int] | None
+    ) -> Chosen:
+        spans = self._elements(array, shard, inner)
+        nbytes = prod(stop - start for start, stop in spans) * array.dtype.itemsize
+        items = [
+            Item("Key", strings.clean(array.metadata.keys.key(shard))),
+            Item("Stored", "no" if span is None else "yes"),
+        ]
+        if span is not None:
+            size = span[1] - span[0]
+            packed = f", {ratio(nbytes, size)}" if size else ""
+            items.append(Item("Size", f"{strings.size(size)} for {strings.size(nbytes)} of values{packed}"))
+            items.append(Item("Bytes", inner_place(span)))
+        items.append(Item("Holds", self._held(spans)))
+        failed = self._failed.get(shard, "") if inner in self._failed_within.get(shard, ()) else ""
+        told = failed or (missing_reason(array.metadata.fill, "Chunk") if span is None else "")
+        return Chosen(shard, inner_title(inner, shard), tuple(items), told, bool(failed))
+
+    def _elements(self, array: Array, index: ChunkIndex, inner: ChunkIndex | None) -> ElementRanges:
+        """The elements of a chunk or shard, or of a chunk in that shard."""
+        if inner is None:
+            return elements_of(stored_array(array), index)
+        widths = stored_array(array).locator.chunk_shape
+        return [(i * w, min((i + 1) * w, n)) for i, w, n in zip(inner, widths, array.shape, strict=True)]
+
     def _look_inside(self, array: Array, index: ChunkIndex) -> None:
         """Counts the chunks in a shard, by reading its index, and reads its first bytes."""
 
-        def work() -> tuple[tuple[InnerChunk, ...], bytes | None]:
-            return inner_chunks(array, index), first_bytes(array, index)
+        def work() -> tuple[Inside | None, bytes | None]:
+            return inside_of(array, index, inner_chunks(array, index)), first_bytes(array, index)
 
-        def done(outcome: JobResult[tuple[tuple[InnerChunk, ...], bytes | None]]) -> None:
+        def done(outcome: JobResult[tuple[Inside | None, bytes | None]]) -> None:
             chosen = self._chosen
             if chosen is None or chosen.index != index or self._array is not array:
                 return
@@ -192,11 +301,8 @@ class ChoosesChunk(ABC):
                 said = strings.problem(outcome.error).headline
                 self._chosen = replace(chosen, sentence=said, failed=True)
             elif outcome.value:
-                inner, first = outcome.value
-                there = [each.span for each in inner if each.span is not None]
-                nbytes = sum(stop - start for start, stop in there)
-                text = f"{strings.count(len(there))} of {strings.counted(len(inner), 'chunk')}"
-                inside = (Item("Inside", f"{text}, {strings.size(nbytes)}"),) if inner else ()
+                self._inside, first = outcome.value
+                inside = (Item("Inside", inside_text(self._inside.sizes)),) if self._inside is not None else ()
                 self._chosen = replace(chosen, items=(*chosen.items, *inside), parts=bytes_part(first))
             self._notify.soon()
 
@@ -205,9 +311,13 @@ class ChoosesChunk(ABC):
     def _read(self, array: Array, chosen: Chosen, *, asked: bool) -> None:
         """Reads and decodes the chosen chunk. `asked`: a person asked for it; otherwise only the first bytes of a large
         chunk are read."""
-        index, spans = chosen.index, elements_of(stored_array(array), chosen.index)
+        index, inner = chosen.index, self._inner
+        spans = self._elements(array, index, inner)
         if not asked and prod(stop - start for start, stop in spans) * array.dtype.itemsize > MOST_UNASKED:
-            self._reading = self._owner.read(lambda: first_bytes(array, index), self._first_bytes_came(array, index))
+            at = self._inside.span_of(inner) if inner is not None and self._inside is not None else None
+            self._reading = self._owner.read(
+                lambda: first_bytes(array, index, at), self._first_bytes_came(array, index, inner)
+            )
             return
 
         def done(outcome: JobResult[ChunkTrail | None]) -> None:
@@ -218,18 +328,29 @@ class ChoosesChunk(ABC):
             said = trail_sentence(trail) if trail is not None else chosen.sentence
             if error is not None:
                 said = self._failed[index] = strings.problem(error).headline
-            else:
+                if inner is not None:
+                    self._failed_within.setdefault(index, set()).add(inner)
+            elif inner is None:
                 self._succeeded(array, index)
-            if self._chosen is not None and self._chosen.index == index:
+            else:
+                self.recovered(array.path, inner)
+                self.checked.emit(array.path, inner)
+            if self._is_chosen(array, index, inner) and self._chosen is not None:
                 parts = trail_parts(trail) if trail is not None else ()
                 self._chosen = replace(self._chosen, sentence=said, failed=error is not None, parts=parts)
             self._notify.soon()
 
-        self._reading = self._owner.read(lambda: read_trail(array, index), done)
+        self._reading = self._owner.read(lambda: read_trail(array, inner or index), done)
 
-    def _first_bytes_came(self, array: Array, index: ChunkIndex) -> Callable[[JobResult[bytes | None]], None]:
+    def _is_chosen(self, array: Array, index: ChunkIndex, inner: ChunkIndex | None) -> bool:
+        chosen = self._chosen
+        return self._array is array and chosen is not None and (chosen.index, self._inner) == (index, inner)
+
+    def _first_bytes_came(
+        self, array: Array, index: ChunkIndex, inner: ChunkIndex | None
+    ) -> Callable[[JobResult[bytes | None]], None]:
         def done(outcome: JobResult[bytes | None]) -> None:
-            if self._array is array and self._chosen is not None and self._chosen.index == index:
+            if self._is_chosen(array, index, inner) and self._chosen is not None:
                 self._chosen = replace(self._chosen, parts=bytes_part(outcome.value))
                 self._notify.soon()
 
@@ -248,7 +369,7 @@ class ChoosesChunk(ABC):
             return
         if self._reading is not None:
             self._reading.cancel()
-        spans = elements_of(stored_array(array), chosen.index)
+        spans = self._elements(array, chosen.index, self._inner)
         nbytes = prod(stop - start for start, stop in spans) * array.dtype.itemsize
         if nbytes > MOST_READ:
             self._chosen = replace(chosen, sentence=f"It holds {strings.size(nbytes)}: use zarrscope check.")
@@ -256,7 +377,7 @@ class ChoosesChunk(ABC):
             return
         self._chosen = replace(chosen, sentence=strings.LOADING, failed=False)
         self._notify.soon()
-        if stored_array(array).locator.tiers:
+        if stored_array(array).locator.tiers and self._inner is None:
             self._read_whole_shard(array, chosen, spans)
         else:
             self._read(array, chosen, asked=True)
@@ -273,7 +394,7 @@ class ChoosesChunk(ABC):
             else:
                 self._succeeded(array, chosen.index)
                 said = f"Read and decoded in {strings.short((time.monotonic() - began) * 1000)} ms."
-            if self._chosen is not None and self._chosen.index == chosen.index:
+            if self._is_chosen(array, chosen.index, None) and self._chosen is not None:
                 self._chosen = replace(self._chosen, sentence=said, failed=outcome.error is not None)
             self._notify.soon()
 
@@ -286,7 +407,7 @@ class ChoosesChunk(ABC):
         array, chosen = self._array, self._chosen
         if array is None or chosen is None or not self._pictured:
             return
-        spans = elements_of(stored_array(array), chosen.index)
+        spans = self._elements(array, chosen.index, self._inner)
         finest = zip(spans, array.shape, self._shape, strict=True)
         places = tuple((start * whole // n, -(-stop * whole // n)) for (start, stop), n, whole in finest)
         self.image_asked.emit(self._level, places)

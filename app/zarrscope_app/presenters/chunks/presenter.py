@@ -101,6 +101,8 @@ class ChunksPresenter(ChoosesChunk):
         self._part: tuple[int, int, int, int] | None = None
         self._plane: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
         self._chosen: Chosen | None = None
+        self._inside, self._inner = None, None
+        self._inner_at = {}
         self._looked = self._seeking = self._none_missing = False
         self._notify.soon()
 
@@ -206,6 +208,18 @@ class ChunksPresenter(ChoosesChunk):
             found.append(max(0, min(index // max(1, widths[axis]), chunks - 1)))
         return tuple(found)
 
+    def _inner_index(self) -> tuple[int, ...]:
+        """For each axis, the number of the chunk, in shards the inner chunk, at which the image is cut."""
+        array = self._array
+        if array is None:
+            return ()
+        widths = stored_array(array).locator.chunk_shape
+        found = []
+        for axis, (length, width) in enumerate(zip(array.shape, widths, strict=True)):
+            whole = self._shape[axis] if axis < len(self._shape) else length
+            found.append(self._index.get(axis, 0) * length // max(1, whole) // max(1, width))
+        return tuple(found)
+
     def set_chunk(self, axis: str, chunk: int) -> None:
         """Sets the number of the displayed chunk along an axis that is not shown."""
         array = self._array
@@ -309,6 +323,7 @@ class ChunksPresenter(ChoosesChunk):
             self._chosen,
             self._place(self._chosen.index, fixed, self._window()[:2], self._step()) if self._chosen else None,
             all_stored(self._inventory),
+            self._inner_map(),
             self._pictured,
         )
 

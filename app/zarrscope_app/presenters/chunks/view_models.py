@@ -49,6 +49,20 @@ class Chosen:
 
 
 @dataclass(frozen=True, eq=False)
+class InnerMap:
+    """The chunks in the chosen shard, along the axes of the map: `cells` and `shades` as in ChunkMap."""
+
+    title: str
+    cells: NDArray[np.uint8]
+    shades: NDArray[np.float32]
+    fixed: tuple[tuple[str, int, int, int], ...]
+    """(axis, chunk, first and last chunk of the shard along it) for each axis that is not shown."""
+    chosen_cell: tuple[int, int] | None = None
+    step: tuple[int, int] = (1, 1)
+    """One chunk per cell."""
+
+
+@dataclass(frozen=True, eq=False)
 class ChunkMap:
     """The map for a host to paint. `cells`: an array (rows, columns) of states; `shades`: the stored size of each
     cell's chunks, from 0 to 1."""
@@ -77,6 +91,8 @@ class ChunkMap:
     chosen_cell: tuple[int, int] | None = None
     all_stored: bool = False
     """Whether it is known that every chunk is stored: then `show_missing` has nothing to show."""
+    inner: InnerMap | None = None
+    """The chunks in the chosen shard, once its index has been read."""
     pictured: bool = False
     """Whether the node has a picture, so that `show_in_image` shows the chosen chunk there."""
 
@@ -134,6 +150,10 @@ def map_text(state: ChunkMap) -> str:
                 *(f"{item.label:<12} {item.text}" for item in part.items),
                 *part.text.splitlines(),
             ]
+    if state.inner is not None:
+        where = ", ".join(f"{name} {chunk}" for name, chunk, _, _ in state.inner.fixed)
+        lines += ["", strings.joined(state.inner.title, where)]
+        lines += ["".join(SIGNS[cell] for cell in line) for line in state.inner.cells]
     if state.cells is not None and state.cells.size:
         where = ", ".join(f"{name} {chunk}" for name, chunk, _ in state.fixed)
         down, across = state.row_axis or "one row", state.column_axis or "one column"

@@ -9,7 +9,11 @@ from zarrscope_app.presenters.chunks.view_models import ChosenPart
 from zarrscope_app.presenters.node_description import Item
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from zarrscope.check.trail import ChunkTrail
+    from zarrscope.model.selection import ChunkIndex
 
 PER_LINE = 8
 """The bytes in a line of a dump."""
@@ -24,6 +28,30 @@ def index_place(index_size: int, size: int, at_start: bool) -> str:
     """The byte range of a shard's index."""
     start = 0 if at_start else max(0, size - index_size)
     return f"{strings.count(start)}–{strings.count(max(start, start + index_size - 1))} of the shard"
+
+
+def inner_place(span: tuple[int, int]) -> str:
+    """The byte range of a chunk in its shard."""
+    if span[1] <= span[0]:
+        return "none, the chunk is empty"
+    return f"{strings.count(span[0])}–{strings.count(span[1] - 1)} of the shard"
+
+
+def inner_title(inner: ChunkIndex, shard: ChunkIndex) -> str:
+    """The title of the details of a chunk in a shard."""
+    return f"Chunk {', '.join(map(str, inner))} in shard {', '.join(map(str, shard))}"
+
+
+def inside_title(shard: ChunkIndex) -> str:
+    """The title of the map of the chunks in a shard."""
+    return f"Chunks in shard {', '.join(map(str, shard))}"
+
+
+def inside_text(sizes: NDArray[np.int64]) -> str:
+    """How many chunks of a shard are stored, and their bytes. A negative size: not stored."""
+    there = sizes[sizes >= 0]
+    text = f"{strings.count(there.size)} of {strings.counted(sizes.size, 'chunk')}"
+    return f"{text}, {strings.size(int(there.sum()))}"
 
 
 def dump(data: bytes) -> str:
