@@ -29,6 +29,7 @@ from zarrscope_app.presenters.chunks.view_models import (
     PARTLY,
     PRESENT,
     ChunkMap,
+    bars_of,
     missing_reason,
 )
 from zarrscope_app.presenters.session.actions import perform
@@ -514,6 +515,36 @@ def test_what_has_no_picture_is_not_shown_in_one(shelf: Shelf, workspace: Worksp
     assert session.state.tab == "chunks"
 
 
+def test_cells_are_coloured_by_size_or_by_ratio(shelf: Shelf, workspace: Workspace, mailbox: Mailbox) -> None:
+    array = zarrscope.open(shelf, "a").create_array(
+        "/a",
+        shape=(30, 25),
+        dtype="u2",
+        chunks=(10, 10),
+        codecs=[{"name": "bytes", "configuration": {"endian": "big"}}],
+    )
+    array[:10] = 1
+    session = workspace.open(shelf.address)
+    session.select("/a")
+    mailbox.run_until(settled(session))
+    chunks = session.chunks
+    chunks.look()
+    mailbox.run_until(lambda: chunks.state.cells is not None)
+    assert (chunks.state.colored_by, chunks.state.scale) == ("size", ()), "whole chunks are stored, also at the edge"
+    chunks.color_by("ratio")
+    state = chunks.state
+    assert state.shades is not None
+    assert state.scale == ("1 to 2", "1 to 1.41", "1 to 1"), "half of the last chunk lies beyond the array"
+    assert state.shades[0].tolist() == [1, 1, 0]
+    chunks.color_by("beauty")
+    assert chunks.state.colored_by == "ratio"
+
+
+def test_sizes_are_drawn_as_bars() -> None:
+    assert bars_of((1, 0, 50, 100)) == "▂▁▅█"
+    assert bars_of(()) == ""
+
+
 # ---------------------------------------------------------------------- hosts
 def _shows_the_diagonal(shown: ChunkMap) -> bool:
     """Whether the map shows plane 1 of `sparse`, and no chunk that is still being loaded."""
@@ -565,7 +596,8 @@ def test_the_legend_shows_the_colours_of_sizes_where_they_differ(shelf: Shelf, q
         qtbot.waitUntil(lambda path=path: session.state.path == path and settled(session)(), timeout=20_000)
         session.set_tab("chunks")
         qtbot.waitUntil(lambda: session.chunks.state.cells is not None and "stored" in pane.legend.text())
-        assert ("small to large" in pane.legend.text()) == differ, path
+        assert (" B" in pane.legend.text()) == differ, path
+        assert bool(session.chunks.state.scale) == differ, path
 
 
 @pytest.mark.needs("qt", "display")

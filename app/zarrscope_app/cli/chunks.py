@@ -124,6 +124,7 @@ def facts(array: Array, inventory: Inventory) -> dict[str, Any]:
         "smallest": spread[0] if spread else None,
         "median": spread[1] if spread else None,
         "largest": spread[2] if spread else None,
+        "histogram": list(inventory.histogram()),
     }
 
 

@@ -78,6 +78,7 @@ _STORED = {
     "smallest": "The smallest stored size of a chunk or shard in bytes, or null.",
     "median": "The median of the stored sizes in bytes, or null.",
     "largest": "The largest stored size in bytes, or null.",
+    "histogram": "How many sizes lie in each of 16 equal ranges from smallest to largest; empty if all are equal.",
 }
 
 FIELDS: dict[str, dict[str, str]] = {

@@ -37,7 +37,7 @@ CALLS = {
     "metadata": {"load_documents"},
     "values": {"set_index", "show", "transpose", "set_format", "retry"},
     "chunks": {"set_level", "show", "set_chunk", "show_whole", "choose", "show_missing", "show_in_image",
-               "choose_inner", "set_inner", "check", "refresh", "cancel"},
+               "choose_inner", "set_inner", "color_by", "check", "refresh", "cancel"},
     "problems": {"check", "resume", "stop", "stop_comparing"},
     "jobs": {"cancel", "dismiss"},
 }  # fmt: skip

@@ -16,6 +16,7 @@ from zarrscope.errors import Unsupported
 from zarrscope_app.jupyter.host import Host
 from zarrscope_app.jupyter.snapshots import plain
 from zarrscope_app.presenters import View, strings
+from zarrscope_app.presenters.chunks.coloring import COLORINGS
 from zarrscope_app.presenters.chunks.view_models import LEGEND, ChunkMap, InnerMap
 from zarrscope_app.presenters.form.view_models import Field
 from zarrscope_app.presenters.form.words import way_title
@@ -70,7 +71,7 @@ def _chunks(widget: Host) -> dict[str, Any]:
     told |= _cells(state)
     if state.inner is not None:
         told["inner"] |= _cells(state.inner)
-    return {"chunks": {**told, "legend": [*LEGEND]}}
+    return {"chunks": {**told, "legend": [*LEGEND], "colorings": [[*each] for each in COLORINGS]}}
 
 
 def _form(widget: Host) -> dict[str, Any]:

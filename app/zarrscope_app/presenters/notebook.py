@@ -34,7 +34,6 @@ NOTEBOOK = {
     "column-from": "Column",
     "chunk-list-stop": "Stop listing",
     "stop-waiting": "Stop",
-    "chunk-legend": "Fuller colour: larger",
     "snippets": "Open in code",
 }
 WORDS = {

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.chunks.coloring import COLORINGS
 from zarrscope_app.presenters.chunks.presenter import ChunksPresenter
 from zarrscope_app.presenters.chunks.view_models import (
     ABSENT,
@@ -276,6 +277,10 @@ class ChunksPane(QWidget):
         self.level.activated.connect(lambda place: self._tell("set_level", place))
         for combo in (self.rows, self.columns):
             combo.activated.connect(self._axes_chosen)
+        self.coloring = QComboBox()
+        self.coloring.setAccessibleName(LABELS["chunk-color"])
+        self.coloring.addItems([label for _, label in COLORINGS])
+        self.coloring.activated.connect(lambda place: self._tell("color_by", COLORINGS[place][0]))
         self._spins: dict[str, QSpinBox] = {}
         self._parts: list[QWidget] = []
         """The spin boxes with their titles."""
@@ -288,7 +293,7 @@ class ChunksPane(QWidget):
         top = self._top = WrappingRow()
         top.setSpacing(6)
         top.at_right = self.whole
-        for widget in (self.level, self.rows, self.columns, self.whole, refresh):
+        for widget in (self.level, self.rows, self.columns, self.coloring, self.whole, refresh):
             top.addWidget(widget)
         self.map = MapWidget()
         self.map.picked.connect(lambda row, column: self._tell("choose", row, column))
@@ -402,6 +407,8 @@ class ChunksPane(QWidget):
         for combo, axis in ((self.rows, state.row_axis), (self.columns, state.column_axis)):
             fill(combo, state.axes, state.axes.index(axis) if axis in state.axes else -1)
             combo.setVisible(len(state.axes) > 1)
+        self.coloring.setVisible(state.cells is not None)
+        self.coloring.setCurrentIndex([id for id, _ in COLORINGS].index(state.colored_by))
         self._show_fixed(state)
         self.whole.setVisible(not state.whole)
         self.sentence.setText(state.sentence)
@@ -450,14 +457,11 @@ class ChunksPane(QWidget):
                 shown.show_part(parts[number])
 
     def _ramp(self, state: ChunkMap) -> Iterator[str]:
-        """The part of the legend about the colours of different sizes, if the stored chunks differ in size."""
-        if state.cells is None or state.shades is None:
-            return
-        stored = state.shades[(state.cells == PRESENT) | (state.cells == PARTLY)]
-        if stored.size and float(stored.max()) > float(stored.min()):
-            base, accent = self.palette().base().color(), self.palette().highlight().color()
-            inks = (mix(base, accent, _PALEST + (1 - _PALEST) * float(each)) for each in (0, 0.5, 1))
-            yield "".join(f"<span style='color: {ink.name()}'>■</span>" for ink in inks) + f" {LABELS['chunk-sizes']}"
+        """The part of the legend about the colours: the values of three of them, if the stored chunks differ."""
+        base, accent = self.palette().base().color(), self.palette().highlight().color()
+        for share, told in zip((0, 0.5, 1), state.scale, strict=False):
+            ink = mix(base, accent, _PALEST + (1 - _PALEST) * share)
+            yield f"<span style='color: {ink.name()}'>■</span> {told}"
 
     def _show_fixed(self, state: ChunkMap) -> None:
         names = [name for name, _, _ in state.fixed]

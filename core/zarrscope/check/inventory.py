@@ -67,6 +67,14 @@ class Inventory:
         told = self.sizes[self.sizes >= 0]
         return (int(np.min(told)), int(np.median(told)), int(np.max(told))) if told.size else None
 
+    def histogram(self, bins: int = 16) -> tuple[int, ...]:
+        """The number of chunks in each of `bins` ranges of equal width from the smallest to the largest size; empty if
+        no size is known, or if all are equal."""
+        told = self.sizes[self.sizes >= 0]
+        if not told.size or told.min() == told.max():
+            return ()
+        return tuple(map(int, np.histogram(told, bins)[0]))
+
     def size_of(self, chunk: ChunkIndex) -> int | None:
         """The size of a stored chunk, or UNKNOWN if the store does not report it; None for a chunk that is not
         stored."""

@@ -21,6 +21,7 @@ from zarrscope.runtime.threads import JobResult, Owner, Ticket
 from zarrscope.view.loader import ChunkLoader
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.chunks.chosen import MOST_CELLS, ChoosesChunk
+from zarrscope_app.presenters.chunks.coloring import COLORINGS, shades_of, values_of
 from zarrscope_app.presenters.chunks.missing import all_stored, step_of
 from zarrscope_app.presenters.chunks.view_models import (
     ABSENT,
@@ -48,6 +49,8 @@ class ChunksPresenter(ChoosesChunk):
 
     changed = Signal()
 
+    _colored_by = "size"
+    """The value by which the cells are coloured, an id of COLORINGS."""
     _names: tuple[str, ...] = ()
     """The names of the axes."""
     _shape: tuple[int, ...]
@@ -229,6 +232,12 @@ class ChunksPresenter(ChoosesChunk):
                 start = chunk * array.metadata.grid.chunk_shape[at]
                 self.move(at, -(-start * whole // max(1, length)))
 
+    def color_by(self, value: str) -> None:
+        """Colours the cells by another value, an id of COLORINGS."""
+        if value in dict(COLORINGS):
+            self._colored_by = value
+            self._notify.soon()
+
     def show_whole(self) -> None:
         """Shows the whole plane again, after a part of it was chosen."""
         self._part = None
@@ -304,7 +313,7 @@ class ChunksPresenter(ChoosesChunk):
         if array is None:
             return ChunkMap(sentence=self._sentence)
         grid, fixed, shown = self._grid, self._fixed(), (self._rows, self._columns)
-        cells, shades = self._cells(array, fixed)
+        cells, shades, scale = self._cells(array, fixed)
         return ChunkMap(
             tuple(strings.clean(name, 60) for name, _ in self._arrays),
             self._level,
@@ -325,6 +334,8 @@ class ChunksPresenter(ChoosesChunk):
             all_stored(self._inventory),
             self._inner_map(),
             self._pictured,
+            self._colored_by,
+            scale,
         )
 
     def _said(self) -> str:
@@ -342,26 +353,28 @@ class ChunksPresenter(ChoosesChunk):
             return "Cancelled on the way: more may be stored."
         return ""
 
-    def _cells(self, array: Array, fixed: ChunkIndex) -> tuple[NDArray[np.uint8] | None, NDArray[np.float32] | None]:
+    def _cells(
+        self, array: Array, fixed: ChunkIndex
+    ) -> tuple[NDArray[np.uint8] | None, NDArray[np.float32] | None, tuple[str, ...]]:
         if self._plane is None or self._inventory is None:
-            return None, None
+            return None, None, ()
         there, sizes = self._plane
         (row, column, rows, columns), step = self._window(), self._step()
         high = np.minimum(step[0], rows - np.arange(there.shape[0]) * step[0])
         wide = np.minimum(step[1], columns - np.arange(there.shape[1]) * step[1])
         if there.shape != (-(-rows // step[0]), -(-columns // step[1])):
-            return None, None  # these counts are of another part of the plane; new ones are being made
+            return None, None, ()  # these counts are of another part of the plane; new ones are being made
         cells = np.where(there == 0, ABSENT, np.where(there < high[:, None] * wide, PARTLY, PRESENT)).astype(np.uint8)
         if not self._inventory.known:
             cells[...] = UNTOLD
-        largest = max(1, int(np.max(sizes, initial=0)))
         marks = [(index, FAILED) for index in self._failed]
         marks += [(index, LOADING) for index in self._under_way(array)]
         for index, state in marks:
             place = self._place(index, fixed, (row, column), step)
             if place is not None and place[0] < cells.shape[0] and place[1] < cells.shape[1]:
                 cells[place] = state
-        return cells, (sizes / largest).astype(np.float32)
+        values = values_of(array, (self._rows, self._columns), self._window(), step, fixed, there)
+        return cells, *shades_of(self._colored_by, there, sizes, values)
 
     def _under_way(self, array: Array) -> Iterable[ChunkIndex]:
         locator = stored_array(array).locator

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,10 @@ ABSENT, PRESENT, PARTLY, LOADING, FAILED, UNTOLD = range(6)
 LEGEND = ("not stored", "stored", "partly stored", "loading", "failed", "not known")
 SIGNS = "·█▒…!?"
 """The characters for the states of a cell, in the order of their numbers, for a map as text."""
+
+
+BARS = "▁▂▃▄▅▆▇█"
+"""The characters of a small diagram, the lowest for none."""
 
 
 @frozen
@@ -64,8 +69,8 @@ class InnerMap:
 
 @dataclass(frozen=True, eq=False)
 class ChunkMap:
-    """The map for a host to paint. `cells`: an array (rows, columns) of states; `shades`: the stored size of each
-    cell's chunks, from 0 to 1."""
+    """The map for a host to paint. `cells`: an array (rows, columns) of states; `shades`: the strength of each
+    cell's colour, from 0 to 1."""
 
     levels: tuple[str, ...] = ()
     level: int = 0
@@ -95,6 +100,10 @@ class ChunkMap:
     """The chunks in the chosen shard, once its index has been read."""
     pictured: bool = False
     """Whether the node has a picture, so that `show_in_image` shows the chosen chunk there."""
+    colored_by: str = "size"
+    """The value by which the cells are coloured, an id of COLORINGS."""
+    scale: tuple[str, ...] = ()
+    """That value for the shades 0, 0.5 and 1, in words; empty if all cells have one value."""
 
 
 NONE_MISSING = "Every chunk of this array is stored."
@@ -108,6 +117,12 @@ def missing_reason(fill: Fill, kind: str) -> str:
         return f"The array states no fill value: {value} is shown. This {kind.lower()} was never written, or is {lost}."
     usual = f"Programs leave out a {kind.lower()} in which every value is the fill value {value}."
     return f"{usual} One that is {lost}, looks the same: compare with the original."
+
+
+def bars_of(many: Sequence[int]) -> str:
+    """Numbers as bars of characters: the lowest for 0, a higher one for every other number."""
+    most = max(many, default=0)
+    return "".join(BARS[-(-each * (len(BARS) - 1) // most)] for each in many) if most else ""
 
 
 def counts(array: Array, inventory: Inventory) -> tuple[Item, ...]:
@@ -129,6 +144,8 @@ def counts(array: Array, inventory: Inventory) -> tuple[Item, ...]:
         smallest, median, largest = map(strings.size, spread)
         alike = spread[0] == spread[-1]
         items.append(Item(f"Each {kind}", smallest if alike else f"{smallest} to {largest}, half below {median}"))
+        if bars := bars_of(inventory.histogram()):
+            items.append(Item("Sizes", bars, f"How many are how large, from {smallest} to {largest}"))
     if inventory.outside:
         items.append(Item("Beyond the array", f"{strings.counted(inventory.outside, kind)}, which are never read"))
     return tuple(items)
