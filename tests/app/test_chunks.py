@@ -377,7 +377,7 @@ def sharded(store: Any) -> Any:
 
 
 def test_a_chunk_in_a_shard_is_chosen(shelf: Shelf, workspace: Workspace, mailbox: Mailbox) -> None:
-    sharded(shelf)
+    array = sharded(shelf)
     session = workspace.open(shelf.address)
     session.select("/s")
     mailbox.run_until(settled(session))
@@ -399,7 +399,7 @@ def test_a_chunk_in_a_shard_is_chosen(shelf: Shelf, workspace: Workspace, mailbo
     assert state.inner is not None
     assert (state.chosen.title, state.inner.chosen_cell) == ("Chunk 3, 1, 2 in shard 1, 0, 1", (1, 0))
     told = {item.label: item.text for item in state.chosen.items}
-    found = next(each for each in inner_chunks(session.node, (1, 0, 1)) if each.span is not None)
+    found = next(each for each in inner_chunks(array, (1, 0, 1)) if each.span is not None)
     assert found.span is not None
     assert (told["Key"], told["Holds"]) == ("s/c/1/0/1", "z 3, y 5–9, x 10–14")
     assert told["Bytes"] == f"{found.span[0]}–{found.span[1] - 1} of the shard"

@@ -106,7 +106,7 @@ def test_patterns_of_the_chunk_map_grow_with_the_resolution(qtbot: Any, style: s
     from qtpy.QtCore import QRectF, Qt
     from qtpy.QtGui import QColor, QImage, QPainter
 
-    from zarrscope_app.qt.chunks import hatching
+    from zarrscope_app.qt.chunk_map import hatching
 
     def drawn(ratio: int) -> np.ndarray[Any, Any]:
         image = QImage(32 * ratio, 32 * ratio, QImage.Format.Format_RGB32)
