@@ -95,8 +95,8 @@ CASES: list[tuple[str, Callable[[Shelf], object], Sequence[str], tuple[int, int]
     ("picture-16", two_channels, ("down", "enter"), (80, 24), {"terminal": Terminal("16")}),
     ("picture-mono", two_channels, ("down", "enter"), (80, 24), {"terminal": Terminal("mono", "braille")}),
     ("picture-ascii", two_channels, ("down", "enter"), (80, 24), {"terminal": Terminal("256", "ascii")}),
-    ("attributes", two_channels, ("down", "enter", "right_square_bracket"), (80, 24), {}),
-    ("information", labelled_image, ("down", "enter", *3 * ("right_square_bracket",)), (80, 24), {}),
+    ("attributes", two_channels, ("down", "enter", *2 * ("right_square_bracket",)), (80, 24), {}),
+    ("information", labelled_image, ("down", "enter", *4 * ("right_square_bracket",)), (80, 24), {}),
     ("keys", labelled_image, ("question_mark",), (80, 24), {}),
 ]
 
