@@ -682,3 +682,20 @@ def test_a_missing_chunk_of_a_large_plane_gets_a_cell_of_its_own(index: tuple[in
     assert column <= index[1] < column + columns <= 5000
     assert step_of(part, 128) == (1, 1)
     assert part_around((1, 1), (0, 1), (0, 0, 100, 128), 128) is None, "the whole plane"
+
+
+def test_strings_have_no_size_before_they_are_decoded(tmp_path: Path, workspace: Workspace, mailbox: Mailbox) -> None:
+    h = zarrscope.open(str(tmp_path / "s.zarr"), "w-")
+    h.create_array("/s", shape=(4, 4), dtype="string", chunks=(2, 2))[...] = np.full((4, 4), "é", dtype=object)
+    session = workspace.open(str(tmp_path / "s.zarr"))
+    session.select("/s")
+    mailbox.run_until(settled(session))
+    session.chunks.look()
+    mailbox.run_until(lambda: session.chunks.state.cells is not None)
+    told = {item.label: item.text for item in session.chunks.state.items}
+    assert "values" not in told["Size"]
+    assert "Ratio" not in told
+    session.chunks.choose(0, 0)
+    chosen = session.chunks.state.chosen
+    assert chosen is not None
+    assert "values" not in next(item.text for item in chosen.items if item.label == "Size")

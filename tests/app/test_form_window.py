@@ -473,3 +473,26 @@ def test_a_long_text_shows_its_beginning(qtbot: Any, place: str, shown: Callable
     (name,) = [field for field in fields if field.text.startswith("the mitochondria")]
     editor = window.form.sections.editors[name.pointer]
     assert editor.cursorPosition() == 0
+
+
+def test_a_line_wider_than_the_editor_is_wrapped_unless_the_text_is_long(qtbot: Any) -> None:
+    from zarrscope_app.qt.json_form import _SHORT_TEXT, _Text
+
+    editor = _Text()
+    qtbot.addWidget(editor)
+    sign = editor.fontMetrics().horizontalAdvance("0")
+    editor.resize(100 * sign, 300)
+    editor.show()
+    modes = editor.LineWrapMode
+    editor.show_text("[" + "1, " * 20 + "1]")
+    assert editor.lineWrapMode() == modes.NoWrap
+    line = "[" + "1, " * 50 + "1]"
+    editor.show_text(line)
+    qtbot.waitUntil(lambda: editor.lineWrapMode() == modes.WidgetWidth, timeout=MILLISECONDS)
+    editor.resize(200 * sign, 300)
+    qtbot.waitUntil(lambda: editor.lineWrapMode() == modes.NoWrap, timeout=MILLISECONDS)
+    editor.resize(100 * sign, 300)
+    editor.show_text("\n".join([line] * (_SHORT_TEXT // len(line) + 1)))
+    qtbot.waitUntil(lambda: not editor.filling, timeout=MILLISECONDS)
+    assert editor.lineWrapMode() == modes.NoWrap
+    assert editor.toPlainText() == editor.content()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from zarrscope.runtime.threads import Mailbox
 from zarrscope_app.presenters import Session, SessionStatus, Workspace
 from zarrscope_app.presenters.commands import NODE_COMMANDS
 from zarrscope_app.presenters.differences import COMPARED
-from zarrscope_app.presenters.problems import MANY_CHUNKS, UNLOOKED, beneath
+from zarrscope_app.presenters.problems import MANY_CHUNKS, UNLOOKED, beneath, row_of
 from zarrscope_app.presenters.session.actions import perform
 
 
@@ -82,6 +83,8 @@ def test_what_is_wrong_is_found_with_its_place(shelf: Shelf, workspace: Workspac
     assert beneath(found) == (found.place,), "the details, which only repeat both, are left out of the list"
     assert (found.path, found.severity) == ("/a", "error")
     assert "a/c/1/2" in found.place
+    assert row_of(found).startswith("/a · Chunk (1, 2)"), "a list names the node"
+    assert row_of(replace(found, path="/")) == found.headline
     assert session.problems.sentence.startswith("1 problem. Checked: ")
     session.select("/b")
     mailbox.run_until(settled(session))

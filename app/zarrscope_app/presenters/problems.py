@@ -417,6 +417,16 @@ def is_rule(finding: Finding) -> bool:
     return finding.code == "ome-zarr" and bool(finding.pointer)
 
 
+def node_before(found: Problem) -> str:
+    """The path of a problem's node, with a blank, to be put before its headline unless that begins with it."""
+    return f"{found.path} " if found.path and not found.headline.startswith(found.path) else ""
+
+
+def row_of(found: Problem) -> str:
+    """The text of a problem's row in a list: the path of its node, unless that is the root, and the headline."""
+    return joined(found.path if found.path != "/" and node_before(found) else "", found.headline)
+
+
 def beneath(found: Problem) -> tuple[str, ...]:
     """The texts beneath a problem's headline in a list: the location, and the details unless they only repeat both."""
     said = found.details in (found.headline, joined(found.headline, found.place))

@@ -21,6 +21,9 @@ _COLUMNS = 60
 _LONG_LINE = 400
 """Lines are wrapped, too, if one has more characters than this, as in a document without line breaks, but not if it has
 more than `LINE` and cannot get soft breaks: Qt lays out a wrapped line anew at every key."""
+_SHORT_TEXT = 1 << 16
+"""In a text of at most this many characters, lines are wrapped as soon as one is wider than the editor. Qt lays out all
+lines anew when wrapping begins or ends, so in longer texts this does not depend on the width."""
 
 
 class _Numbers(QWidget):
@@ -42,6 +45,8 @@ class _Text(LongText):
     """Emitted when the keyboard focus has left the editor."""
     _long = _longer = False
     """Whether the text that was shown last has a line of more than _LONG_LINE characters, of more than LINE."""
+    _short = ""
+    """The text that was shown last, if it has at most _SHORT_TEXT characters; otherwise ""."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -71,14 +76,16 @@ class _Text(LongText):
     def show_text(self, text: str) -> None:
         self._long = has_longer_line(text, _LONG_LINE)
         self._longer = self._long and has_longer_line(text, LINE)
+        self._short = text if len(text) <= _SHORT_TEXT else ""
         super().show_text(text)
         self._wrap()
 
     def _wrap(self) -> None:
         """Wraps the lines if they would have to be scrolled sideways otherwise."""
         width = self.contentsRect().width() - self.margin()
-        narrow = width < _COLUMNS * self.fontMetrics().horizontalAdvance("0")
-        modes, wrapped = LongText.LineWrapMode, narrow or (self._long and (self.soft or not self._longer))
+        columns = width // max(1, self.fontMetrics().horizontalAdvance("0"))
+        long = self._long or has_longer_line(self._short, max(1, columns))
+        modes, wrapped = LongText.LineWrapMode, columns < _COLUMNS or (long and (self.soft or not self._longer))
         if (mode := modes.WidgetWidth if wrapped else modes.NoWrap) != self.lineWrapMode():
             self.setLineWrapMode(mode)
 

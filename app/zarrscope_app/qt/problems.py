@@ -6,7 +6,7 @@ from __future__ import annotations
 from zarrscope_app.presenters import TITLES, Problem, ProblemsPresenter
 from zarrscope_app.presenters.commands import LABELS
 from zarrscope_app.presenters.differences import COMPARED
-from zarrscope_app.presenters.problems import beneath
+from zarrscope_app.presenters.problems import beneath, row_of
 from zarrscope_app.qt.follow import follow
 from zarrscope_app.qt.toolkit.core import Qt, Signal
 from zarrscope_app.qt.toolkit.gui import QResizeEvent
@@ -172,7 +172,7 @@ class ProblemsPane(QWidget):
 
 
 def _item(found: Problem) -> QTreeWidgetItem:
-    item = QTreeWidgetItem([found.headline])
+    item = QTreeWidgetItem([row_of(found)])
     item.setIcon(0, icon("review" if found.severity == COMPARED else "warning"))
     item.setToolTip(0, tip(found.details or found.headline))
     item.setData(0, Qt.ItemDataRole.UserRole, found.path)

@@ -21,6 +21,7 @@ from textual.widget import Widget
 
 from zarrscope_app.presenters import RootsPresenter, Session, TreePresenter, TreeRow, strings
 from zarrscope_app.presenters.commands import command
+from zarrscope_app.presenters.problems import node_before
 from zarrscope_app.presenters.strings import Problem
 from zarrscope_app.presenters.tree import tree_text
 from zarrscope_app.tui import emoji
@@ -434,7 +435,7 @@ class ProblemLines(Lines):
         item = self.item()
         if item is None:
             return [""]
-        return [line for line, _ in _folded(f"{_place(item)}{item.headline}", max(10, self.columns - 2))]
+        return [line for line, _ in _folded(f"{node_before(item)}{item.headline}", max(10, self.columns - 2))]
 
     def _last(self) -> int:
         """The last place of the cursor."""
@@ -479,15 +480,10 @@ class ProblemLines(Lines):
             return [(said[line][0], "quiet")]
         items: tuple[Problem, ...] = self.session.problems.items
         item = items[self._line_at(line) - len(said)]
-        mark, place, room = ("! ", item.severity), _place(item), self.columns - 2
+        mark, place, room = ("! ", item.severity), node_before(item), self.columns - 2
         if not self.marked(line):
             return [mark, (cut(place, room), "quiet"), (cut(item.headline, room - cell_len(place)), "")]
         text = self._unfolded()[line - self.cursor]
         if line > self.cursor or not text.startswith(place):
             return [mark if line == self.cursor else ("  ", ""), (text, "")]
         return [mark, (place, "quiet"), (text[len(place) :], "")]
-
-
-def _place(item: Problem) -> str:
-    """The path of a problem's node, with a blank, unless the text begins with it."""
-    return f"{item.path} " if item.path and not item.headline.startswith(item.path) else ""

@@ -19,7 +19,7 @@ from zarrscope.runtime.threads import JobResult, Owner, Ticket
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.chunks.inside import Inside, inside_of
 from zarrscope_app.presenters.chunks.missing import all_stored, next_missing, part_around
-from zarrscope_app.presenters.chunks.view_models import Chosen, InnerMap, missing_reason
+from zarrscope_app.presenters.chunks.view_models import Chosen, InnerMap, missing_reason, size_text
 from zarrscope_app.presenters.chunks.words import (
     bytes_part,
     index_place,
@@ -187,8 +187,7 @@ class ChoosesChunk(ABC):
         stored = "no" if size is None else "yes" if size >= 0 else strings.UNKNOWN
         items = [Item("Key", strings.clean(array.metadata.keys.key(index))), Item("Stored", stored)]
         if size is not None and size >= 0:
-            packed = f", {ratio(nbytes, size)}" if size else ""
-            items.append(Item("Size", f"{strings.size(size)} for {strings.size(nbytes)} of values{packed}"))
+            items.append(Item("Size", size_text(array, size, nbytes, f", {ratio(nbytes, size)}" if size else "")))
             items.append(Item("Bytes", whole_value(size)))
             if tiers := stored_array(array).locator.tiers:
                 items.append(Item("Index", index_place(tiers[0].index_size, size, tiers[0].at_start)))

@@ -125,6 +125,12 @@ def bars_of(many: Sequence[int]) -> str:
     return "".join(BARS[-(-each * (len(BARS) - 1) // most)] for each in many) if most else ""
 
 
+def size_text(array: Array, stored: int, nbytes: int, packed: str = "") -> str:
+    """ "1.4 MiB for 4 MiB of values". The values of a type of varying length have no size before they are decoded."""
+    told = f" for {strings.size(nbytes)} of values{packed}" if array.metadata.dtype.itemsize else ""
+    return f"{strings.size(stored)}{told}"
+
+
 def counts(array: Array, inventory: Inventory) -> tuple[Item, ...]:
     """The number and size of an array's stored chunks, in words."""
     kind = "shard" if array.shards is not None else "chunk"
@@ -136,8 +142,8 @@ def counts(array: Array, inventory: Inventory) -> tuple[Item, ...]:
     if inventory.absent:
         items.append(Item("Not stored", f"{strings.count(inventory.absent)}, which read as the fill value"))
     if inventory.nbytes is not None:
-        items.append(Item("Size", f"{strings.size(inventory.nbytes)} for {strings.size(array.nbytes)} of values"))
-        if inventory.nbytes:
+        items.append(Item("Size", size_text(array, inventory.nbytes, array.nbytes)))
+        if inventory.nbytes and array.metadata.dtype.itemsize:
             items.append(Item("Ratio", ratio(array.nbytes, inventory.nbytes)))
     spread = inventory.spread()
     if spread is not None:
