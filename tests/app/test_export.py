@@ -366,6 +366,29 @@ def test_the_command_line_says_size_first_and_writes_whole(
     assert capsys.readouterr().err.count("/plain holds no values") == 1
 
 
+def test_an_export_tells_of_chunks_that_are_not_stored(
+    tmp_path: Path, workspace: Workspace, mailbox: Mailbox, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = str(tmp_path / "gap.zarr")
+    with zarrscope.open(place, "w-") as h:
+        h.create_array("/plain", shape=(4, 4), dtype="u1", chunks=(2, 2), fill_value=7)[:2] = 1
+        shards = h.create_array("/shards", shape=(8, 4), dtype="u1", chunks=(2, 2), shards=(4, 4))
+        shards[:2] = 1
+    for node, told in (("plain", "2 of the 4 chunks"), ("shards", "6 of the 8 chunks")):
+        assert run(place, node, str(tmp_path / f"{node}.npy")) == 0
+        fill = 7 if node == "plain" else 0
+        assert f"{told} that were read are not stored: the fill value {fill} stands there." in capsys.readouterr().err
+    assert run(place, "plain", str(tmp_path / "full.npy"), "--select", "0") == 0
+    assert "not stored" not in capsys.readouterr().err
+    session = workspace.open(f"{place}::plain")
+    mailbox.run_until(settled(session))
+    session.export.prepare("node", "npy", str(tmp_path / "again.npy"))
+    mailbox.run_until(lambda: session.export.state.ready)
+    session.export.run()
+    mailbox.run_until(ended(session))
+    assert session.jobs.items[-1].sentence.endswith("not stored: the fill value 7 stands there.")
+
+
 def test_a_view_and_a_node(place: str, tmp_path: Path) -> None:
     zarr = pytest.importorskip("zarr")
     picture = tmp_path / "view.tif"
@@ -437,10 +460,10 @@ def test_a_cancelled_job_leaves_nothing(
     mailbox.run_until(lambda: exporter.state.ready)
     began, gate, read = threading.Event(), threading.Event(), export.ExportSource.read
 
-    def held(self: export.ExportSource, region: Any) -> Any:
+    def held(self: export.ExportSource, region: Any, counted: Any = None) -> Any:
         began.set()
         assert gate.wait(60)
-        return read(self, region)
+        return read(self, region, counted)
 
     monkeypatch.setattr(export.ExportSource, "read", held)
     number = exporter.run()

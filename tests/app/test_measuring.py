@@ -71,6 +71,17 @@ def test_a_region_is_numpys(view: Any) -> None:
         assert row.text.startswith(f"mean {values.mean():.0f}")
 
 
+def test_what_is_not_stored_is_counted(shelf: Shelf, view: Any) -> None:
+    shelf.erase("a/c/1/0/0")
+    viewer = view()
+    viewer.slice.measure_region(0.0, 0.0, 16.0, 32.0)
+    texts = [row.text for row in viewer.measured().rows]
+    assert "not stored" not in texts[0]
+    assert texts[1].endswith("1 of 2 chunks not stored")
+    viewer.slice.measure_line(1.0, 2.0, 1.0, 9.0)
+    assert [row.text.endswith("1 of 1 chunk not stored") for row in viewer.measured().rows] == [False, True]
+
+
 def test_a_line_tells_the_pixels_under_it(view: Any) -> None:
     viewer = view()
     viewer.slice.set_visible(1, False)

@@ -106,6 +106,8 @@ def export(
             raise
         if sys.stderr.isatty() and not as_json:
             rewrite(" " * 70)
+        if not as_json and (remark := prepared.remark()):
+            say(remark)
     if as_json:
         show_json({**told, "written": not dry_run})
     elif not dry_run:

@@ -54,24 +54,25 @@ from zarrscope.stores.value_reader import Reader
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from zarrscope.chunkio.source import ArraySource
+    from zarrscope.chunkio.source import ArraySource, CountOfChunks
     from zarrscope.codecs import CodecPipeline
     from zarrscope.codecs.window import DecodeWindow
     from zarrscope.model.storage import Buffer
 
-LOCKED = getattr(sys, "_is_gil_enabled", lambda: True)()
-"""Whether Python has a GIL."""
+LOCKED = getattr(sys, "_is_gil_enabled", lambda: True)()  # whether Python has a GIL
 
 
 @uninterrupted
-def read(array: ArraySource, selection: Selection) -> NDArray[Any]:
-    """The selected elements in the shape of `selection.full_shape`. Raises the errors that Array.__getitem__ lists."""
+def read(array: ArraySource, selection: Selection, counted: CountOfChunks | None = None) -> NDArray[Any]:
+    """The elements in the shape of `selection.full_shape`. Raises the errors that Array.__getitem__ lists."""
     out, blank = allocate_result(array, selection)
     if selection.size:
         reading = _ReadJob(array, selection, out, blank)
         reading.run()
         if reading.absent == reading.touched:
             array.need_unchanged(writing=False)
+        if counted is not None:
+            counted(reading.absent, reading.touched)
     return out
 
 
@@ -87,8 +88,7 @@ class _WorkerState:
             self.arena, self.scratch = Arena(), Arena()
         self.reader = array.store.bulk.reader(self.arena, array.locator.max_stored_size)
         self._elements: NDArray[Any] | None = None
-        self.absent = 0
-        """The number of chunks that were not stored."""
+        self.absent = 0  # the number of chunks that were not stored
 
     def memory(self, size: int) -> NDArray[np.uint8]:
         """Memory with undefined content, valid until the next call."""

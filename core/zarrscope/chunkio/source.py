@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from zarrscope.codecs import CodecPipeline
     from zarrscope.model.scattered import CoordinateSelection, OrthogonalSelection
 
+CountOfChunks = Callable[[int, int], object]
+"""Takes the number of chunks that a read found not stored, and of all chunks that it read."""
+
 
 class ArraySource(Protocol):
     """The members of an array that reading and writing its chunks needs."""

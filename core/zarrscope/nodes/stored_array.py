@@ -15,6 +15,7 @@ import numpy as np
 
 from zarrscope.chunkio.locator import EncodedChunk, Fetched, Locator
 from zarrscope.chunkio.read import read
+from zarrscope.chunkio.source import CountOfChunks
 from zarrscope.chunkio.write_watchers import ArrayIdentity, watchers
 from zarrscope.errors import BadChunk, Refused, Unsupported, ZarrscopeError
 from zarrscope.model.metadata import ArrayMetadata, ChunkKeys, pointer_in_document
@@ -176,9 +177,10 @@ class StoredArray:
         return error.located(store=self.store.url, key=key)
 
     # ------------------------------------------------------------------ reading
-    def read(self, selection: Selection) -> NDArray[Any]:
-        """The selected elements, in the shape `selection.extent`, which has all axes of the array."""
-        return read(self, selection)
+    def read(self, selection: Selection, counted: CountOfChunks | None = None) -> NDArray[Any]:
+        """The selected elements, in the shape `selection.extent`, which has all axes of the array. `counted` is called
+        with the number of chunks that are not stored, and of all chunks that were read."""
+        return read(self, selection, counted)
 
     def _with_chosen_keys(self, chunk: ChunkIndex, payload: EncodedChunk, used: ChunkKeys) -> EncodedChunk:
         """The encoded chunk; if `payload` is None, looked up under the other key encodings that are possible.

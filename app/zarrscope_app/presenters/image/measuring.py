@@ -15,10 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from zarrscope.model.frozen import frozen
+from zarrscope.model.selection import select
+from zarrscope.nodes.internals import stored_array
 from zarrscope.runtime.threads import JobResult, Owner, Ticket
 from zarrscope.view.image import Image, index_at
 from zarrscope.view.render import as_numbers
 from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.absent_chunks import AbsentChunks
 from zarrscope_app.presenters.image import words
 from zarrscope_app.presenters.image.tile_geometry import sheet
 from zarrscope_app.presenters.image.view_models import MeasuredRow, Measurement, Rect
@@ -117,12 +120,12 @@ class Measuring:
         def work(report: Callable[[float], None], cancelled: Callable[[], bool]) -> tuple[MeasuredRow, ...]:
             rows = []
             for number, channel in enumerate(channels):
-                values = _along(plane, channel, samples, cancelled)
+                absent = AbsentChunks()
+                values = _along(plane, channel, samples, cancelled, absent)
                 found = Statistics()
                 found.add(values)
-                rows.append(
-                    MeasuredRow(channel.label, channel.color, words.statistics(found), values.astype(np.float64))
-                )
+                text = strings.joined(words.statistics(found), absent.brief)
+                rows.append(MeasuredRow(channel.label, channel.color, text, values.astype(np.float64)))
                 report((number + 1) / len(channels))
             return tuple(rows)
 
@@ -144,13 +147,14 @@ class Measuring:
             pieces = list(_pieces(array, plane, window))
             rows = []
             for number, channel in enumerate(channels):
-                at, found = index_at(image, level, channel.index), Statistics()
+                at, found, absent = index_at(image, level, channel.index), Statistics(), AbsentChunks()
                 for done, (rows_of, columns_of) in enumerate(pieces):
                     if cancelled():
                         return ()
-                    found.add(_read(array, plane, at, rows_of, columns_of, channel.part))
+                    found.add(_read(array, plane, at, rows_of, columns_of, channel.part, absent))
                     report((number + (done + 1) / len(pieces)) / len(channels))
-                rows.append(MeasuredRow(channel.label, channel.color, words.statistics(found)))
+                text = strings.joined(words.statistics(found), absent.brief)
+                rows.append(MeasuredRow(channel.label, channel.color, text))
             return tuple(rows)
 
         self._start(Measurement("region", place, title), work)
@@ -203,7 +207,11 @@ def _samples(plane: MeasuredPlane, place: Rect) -> npt.NDArray[np.intp]:
 
 
 def _along(
-    plane: MeasuredPlane, channel: MeasuredChannel, samples: npt.NDArray[np.intp], cancelled: Callable[[], bool]
+    plane: MeasuredPlane,
+    channel: MeasuredChannel,
+    samples: npt.NDArray[np.intp],
+    cancelled: Callable[[], bool],
+    absent: AbsentChunks,
 ) -> Values:
     """Reads the values at single pixels, chunk by chunk."""
     array = plane.image.levels[0].array
@@ -215,7 +223,7 @@ def _along(
             break
         here = np.array([i for i, at in enumerate(chunks) if at == chunk])
         (top, left), (bottom, right) = samples[here].min(0), samples[here].max(0)
-        block = _read(array, plane, channel.index, slice(top, bottom + 1), slice(left, right + 1), channel.part)
+        block = _read(array, plane, channel.index, slice(top, bottom + 1), slice(left, right + 1), channel.part, absent)
         values = block[samples[here, 0] - top, samples[here, 1] - left]
         found = np.zeros(len(samples), values.dtype) if found is None else found
         found[here] = values
@@ -260,9 +268,18 @@ def _cut(array: Array, axis: int, low: int, high: int) -> list[slice]:
     return found
 
 
-def _read(array: Array, plane: MeasuredPlane, index: tuple[int, ...], rows: slice, columns: slice, part: str) -> Values:
+def _read(
+    array: Array,
+    plane: MeasuredPlane,
+    index: tuple[int, ...],
+    rows: slice,
+    columns: slice,
+    part: str,
+    absent: AbsentChunks,
+) -> Values:
     """Reads a block (rows, columns) of the plane at `index` as numbers."""
     pick: list[Any] = [int(i) for i in index]
     pick[plane.y], pick[plane.x] = slice(int(rows.start), int(rows.stop)), slice(int(columns.start), int(columns.stop))
-    block = np.asarray(array[tuple(pick)])
+    selection = select(tuple(pick), array.shape)
+    block = stored_array(array).read(selection, absent.add).reshape(selection.shape)
     return as_numbers(block if plane.y < plane.x else block.T, part)

@@ -25,6 +25,7 @@ from zarrscope.model.frozen import frozen
 from zarrscope.runtime.threads import JobResult, Owner, Ticket
 from zarrscope.view.png import png
 from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.absent_chunks import AbsentChunks
 from zarrscope_app.presenters.coalesce import CoalescedCall
 from zarrscope_app.presenters.image.presenter import SlicePresenter
 from zarrscope_app.presenters.jobs import JobsPresenter, Report
@@ -95,8 +96,12 @@ Work = Callable[[Report, Callable[[], bool], bool], bool]
 class Prepared:
     """A prepared export: its description in words, and the function that carries it out."""
 
-    def __init__(self, sentence: str, work: Work, notes: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, sentence: str, work: Work, notes: tuple[str, ...] = (), remark: Callable[[], str] = lambda: ""
+    ) -> None:
         self.sentence, self.work, self.notes = sentence, work, notes
+        self.remark = remark
+        """Called after the work: a sentence about what was written; "" for none."""
 
 
 class ExportPresenter:
@@ -230,7 +235,7 @@ class ExportPresenter:
         def done(outcome: JobResult[bool]) -> str:
             if outcome.error is not None:
                 return strings.problem(outcome.error).headline
-            return written(target) if outcome.value else strings.STOPPED
+            return f"{written(target)} {ready.remark()}".rstrip() if outcome.value else strings.STOPPED
 
         def late(outcome: JobResult[bool]) -> str:
             return f"{strings.TOO_LATE} {written(target)}" if outcome.value else ""
@@ -301,14 +306,15 @@ def prepared_values(source: export.ExportSource, target: str, format: Format) ->
     """Prepares to write values to a file. Reads one block to estimate the time."""
     plan = export.plan(source, target, format)
     seconds = export.estimate(plan)
+    absent = AbsentChunks()
 
     def work(report: Report, cancelled: Callable[[], bool], overwrite: bool) -> bool:
         def progress(done: int, total: int) -> None:
             report(done / max(1, total), f"{strings.size(done)} of {strings.size(total)}")
 
-        return export.run(plan, overwrite=overwrite, cancelled=cancelled, progress=progress)
+        return export.run(plan, overwrite=overwrite, cancelled=cancelled, progress=progress, counted=absent.add)
 
-    return Prepared(values_text(plan, seconds), work, plan.notes)
+    return Prepared(values_text(plan, seconds), work, plan.notes, lambda: absent.sentence(source.array.fill_value))
 
 
 def values_text(plan: export.ExportPlan, seconds: float | None = None) -> str:

@@ -11,8 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from zarrscope.chunkio.source import CountOfChunks
 from zarrscope.errors import Refused
 from zarrscope.errors.visible import counted
+from zarrscope.model.selection import select
+from zarrscope.nodes.internals import stored_array
 from zarrscope.runtime.tuning import EXPORTED_BYTES
 from zarrscope.view.image import Axis, Channel, Image, Level, default_image
 
@@ -112,11 +115,15 @@ class ExportSource:
         """The decoded size of all values, in bytes."""
         return prod(self.shape) * self.dtype.itemsize
 
-    def read(self, region: Sequence[tuple[int, int]]) -> NDArray[Any]:
-        """Reads the elements `low` to `high` along each kept axis."""
+    def read(self, region: Sequence[tuple[int, int]], counted: CountOfChunks | None = None) -> NDArray[Any]:
+        """Reads the elements `low` to `high` along each kept axis. `counted` is called with the number of chunks that
+        are not stored, and of all chunks that were read."""
         spans = iter(region)
         index = tuple(part.slice(*next(spans)) if part.kept else part.start for part in self.parts)
-        return np.asarray(self.array[index])
+        if counted is None:
+            return np.asarray(self.array[index])
+        selection = select(index, self.array.shape)
+        return stored_array(self.array).read(selection, counted).reshape(selection.shape)
 
     def blocks(self) -> Iterator[tuple[tuple[int, int], ...]]:
         """The regions to read one after the other, in C order: at most about 32 MiB each, whole chunks if possible."""

@@ -14,6 +14,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from zarrscope.chunkio.source import CountOfChunks
 from zarrscope.convert.export.formats import ExportPlan
 from zarrscope.convert.export.source import ExportSource
 from zarrscope.convert.export.target import ExportTarget
@@ -49,8 +50,12 @@ def run(
     overwrite: bool = False,
     cancelled: Callable[[], bool] = never,
     progress: ReportProgress = lambda done, total: None,
+    counted: CountOfChunks | None = None,
 ) -> bool:
     """Writes the target. Returns False if it was cancelled; then no file is left. Blocks until the target is complete.
+
+    `counted` is called for each block with the number of its chunks that are not stored, and of all its chunks. Blocks
+    that share a chunk count it twice.
 
     Raises Conflict if the target's name is taken, NotFound if its folder does not exist, and the errors of reading. If
     it fails, no part of a file is left.
@@ -65,7 +70,7 @@ def run(
     }[plan.format.id]
     try:
         with target:
-            write(plan, os.fspath(target.part), partial(_read, plan.source, cancelled, progress))
+            write(plan, os.fspath(target.part), partial(_read, plan.source, cancelled, progress, counted))
             if cancelled():
                 return False
             target.done()
@@ -75,14 +80,18 @@ def run(
 
 
 def _read(
-    source: ExportSource, cancelled: Callable[[], bool], progress: ReportProgress, blocks: Iterator[Any] | None = None
+    source: ExportSource,
+    cancelled: Callable[[], bool],
+    progress: ReportProgress,
+    counted: CountOfChunks | None,
+    blocks: Iterator[Any] | None = None,
 ) -> Iterator[ValueBlock]:
     """Yields (region, values) for each block and reports progress. Raises ExportStopped."""
     done = 0
     for region in blocks if blocks is not None else source.blocks():
         if cancelled():
             raise ExportStopped
-        values = source.read(region)
+        values = source.read(region, counted)
         yield region, values
         done += values.nbytes
         progress(done, source.nbytes)
