@@ -25,7 +25,7 @@ OBSTORE = "obstore tells what is not there by Python's own error; NotFound comes
 PARAMIKO = "paramiko's"
 ALLOWED = {
     **{(name, "_file"): "it joins paths" for name in ("load", "store", "names", "remove")},
-    ("looks_zipped", "read"): "a file's",
+    **{(name, "read"): "a file's" for name in ("looks_zipped", "database_at")},
     **{(name, "_asked"): OBSTORE for name in ("_found", "_ask_for_nothing", "_listed")},
     **{(name, "_asked"): OBSTORE for name in ("_put_if", "_erased")},
     ("_listed", "_named"): OBSTORE,

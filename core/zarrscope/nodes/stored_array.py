@@ -15,7 +15,6 @@ import numpy as np
 
 from zarrscope.chunkio.locator import EncodedChunk, Fetched, Locator
 from zarrscope.chunkio.read import read
-from zarrscope.chunkio.source import CountOfChunks
 from zarrscope.chunkio.write_watchers import ArrayIdentity, watchers
 from zarrscope.errors import BadChunk, Refused, Unsupported, ZarrscopeError
 from zarrscope.model.metadata import ArrayMetadata, ChunkKeys, pointer_in_document
@@ -28,6 +27,7 @@ from zarrscope.stores.store import Store
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
+    from zarrscope.chunkio.source import CountOfChunks
     from zarrscope.codecs import CodecPipeline
     from zarrscope.model.scattered import CoordinateSelection, OrthogonalSelection
     from zarrscope.nodes.context import NodeContext
