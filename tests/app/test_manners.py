@@ -184,7 +184,7 @@ def test_the_keyboard_is_enough_to_look(qtbot: Any, shelf: Shelf) -> None:
     press(Qt.Key.Key_Right, ALT)
     robot.wait(lambda: session.state.path == "/image" and picture.state.kind == "image", "the picture again")
     robot.wait(lambda: session.state.tab == "image", "its tab")
-    for tab in ("attributes", "chunks", "info", "problems", "image"):
+    for tab in ("values", "attributes", "chunks", "info", "problems", "image"):
         press(Qt.Key.Key_PageDown, CTRL)
         robot.wait(partial(_in_front, robot, tab), tab)
     robot.window.image.canvas.setFocus()

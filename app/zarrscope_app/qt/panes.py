@@ -22,6 +22,7 @@ from zarrscope_app.qt.follow import follow
 from zarrscope_app.qt.toolkit.core import QAbstractTableModel, QEvent, QModelIndex, Qt, QUrl, Signal
 from zarrscope_app.qt.toolkit.gui import QGuiApplication, QKeySequence, QResizeEvent, QShortcut, QShowEvent
 from zarrscope_app.qt.toolkit.widgets import (
+    QAbstractButton,
     QAbstractItemView,
     QComboBox,
     QHBoxLayout,
@@ -140,10 +141,14 @@ class ValuesPane(QWidget):
         if across is not None:
             across.setResizeContentsPrecision(40)
             across.setMaximumSectionSize(480)
+            across.setAccessibleName(LABELS["values-columns"])
         header = self.view.verticalHeader()
         if header is not None:
             header.setMinimumWidth(self.view.fontMetrics().horizontalAdvance("0000"))  # else "0" touches both edges
             header.setDefaultAlignment(Qt.AlignmentFlag.AlignCenter)
+            header.setAccessibleName(LABELS["values-rows"])
+        if (corner := self.view.findChild(QAbstractButton)) is not None:
+            corner.setAccessibleName(LABELS["values-all"])
         self.sentence, self.source = Label(), Label()
         for label in (self.sentence, self.source):
             label.setWordWrap(True)
