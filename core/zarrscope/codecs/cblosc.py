@@ -65,7 +65,7 @@ _KNOWN = bytes.fromhex(
 """The data of the self-test: `_ELEMENTS`, byte-shuffled and compressed by lz4."""
 
 
-@shortcut("c-blosc reading", tried_with="numcodecs 0.15.1, 0.16.6 and 0.17.1")
+@shortcut("c-blosc reading", tried_with="numcodecs 0.16.4, 0.16.6 and 0.17.1")
 def function() -> Callable[..., int]:
     """Returns blosc_decompress_ctx(source, destination, size of the destination, threads), which releases the GIL."""
     found = getattr(numcodecs_file("blosc", "blosc_decompress_ctx"), "blosc_decompress_ctx", None)
@@ -81,7 +81,7 @@ def function() -> Callable[..., int]:
     return loaded
 
 
-@shortcut("c-blosc writing", tried_with="numcodecs 0.15.1, 0.16.6 and 0.17.1")
+@shortcut("c-blosc writing", tried_with="numcodecs 0.16.4, 0.16.6 and 0.17.1")
 def compressing() -> Callable[..., int]:
     """Returns blosc_compress_ctx, which releases the GIL."""
     found = getattr(numcodecs_file("blosc", "blosc_decompress_ctx"), "blosc_compress_ctx", None)

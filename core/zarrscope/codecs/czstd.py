@@ -58,7 +58,7 @@ def _decompress(functions: Any, context: _Context, data: Buffer, out: Octets) ->
     return size
 
 
-@shortcut("libzstd", tried_with="numcodecs 0.15.1, 0.16.6 and 0.17.1")
+@shortcut("libzstd", tried_with="numcodecs 0.16.4, 0.16.6 and 0.17.1")
 def functions() -> Any:
     """The loaded library file, with the types of its functions set."""
     found = numcodecs_file("zstd", "ZSTD_decompressDCtx")
