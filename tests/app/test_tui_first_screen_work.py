@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from textual import events
-from textual.geometry import Region, Size
+from textual.geometry import Region
 
 from contracts.journeys import SECONDS
 from zarrscope_app.presenters import Session
@@ -41,30 +41,6 @@ def test_other_work_runs_between_two_events_of_the_screen(monkeypatch: pytest.Mo
     asyncio.run(run())
     first, second = (happened.index(name) for name in ("ScreenSuspend", "ScreenResume"))
     assert "other work" in happened[first:second]
-
-
-def test_a_size_that_is_already_laid_out_is_not_laid_out_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    handled: list[events.Event] = []
-
-    async def on_event(self: object, event: events.Event) -> None:
-        handled.append(event)
-
-    async def run() -> None:
-        app = Explorer("memory://")
-        async with app.run_test(size=(80, 24)) as pilot:
-            screen = app.screen
-            await pilot.pause()
-            monkeypatch.setattr("textual.screen.Screen.on_event", on_event)
-            screen.post_message(events.Resize(screen.size, screen.size))
-            screen.post_message(events.ScreenSuspend())  # else Textual drops the first of the two sizes
-            screen.post_message(events.Resize(Size(90, 30), Size(90, 30)))
-            async with asyncio.timeout(SECONDS):
-                while not any(isinstance(event, events.Resize) and event.size == Size(90, 30) for event in handled):
-                    await asyncio.sleep(0.01)
-            monkeypatch.undo()
-
-    asyncio.run(run())
-    assert [event.size for event in handled if isinstance(event, events.Resize)] == [Size(90, 30)]
 
 
 def test_painting_the_tree_asks_for_the_state_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

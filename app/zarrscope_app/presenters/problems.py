@@ -419,12 +419,13 @@ def is_rule(finding: Finding) -> bool:
 
 def node_before(found: Problem) -> str:
     """The path of a problem's node, with a blank, to be put before its headline unless that begins with it."""
-    return f"{found.path} " if found.path and not found.headline.startswith(found.path) else ""
+    path = clean(found.path)
+    return f"{path} " if path and not found.headline.startswith((path, found.path)) else ""
 
 
 def row_of(found: Problem) -> str:
     """The text of a problem's row in a list: the path of its node, unless that is the root, and the headline."""
-    return joined(found.path if found.path != "/" and node_before(found) else "", found.headline)
+    return joined(node_before(found).rstrip() if found.path != "/" else "", found.headline)
 
 
 def beneath(found: Problem) -> tuple[str, ...]:

@@ -16,11 +16,7 @@ class MainScreen(Screen[None]):
     """
 
     async def on_event(self, event: events.Event) -> None:
-        if isinstance(event, events.Resize) and event.size == self.size and self.stack_updates:
-            # Textual reports the size of the first layout three times, and would repeat layout and painting each time.
-            # A layout that is still due is done by the timer of the screen.
-            self.check_idle()
-        elif isinstance(event, events.ScreenResume):
+        if isinstance(event, events.ScreenResume):
             with self.app.batch_update():  # its styles and layout in this step, its painting in the next one
                 await super().on_event(event)
         else:

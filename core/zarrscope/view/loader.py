@@ -338,6 +338,8 @@ class ChunkLoader:
             for entry in left:
                 entry.watchers.remove(ticket)
                 self._leave(entry)
+                if not entry.wanted_by:  # the next request makes a fetch of its own, not waiting for the stopped one
+                    self._forget(entry)
             ticket.entries.clear()
             tell = ticket.arrive([ChunkResult(entry.index, FAILED, error=error) for entry in left])
         if tell:

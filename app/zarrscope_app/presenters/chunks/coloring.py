@@ -40,7 +40,8 @@ def values_of(array: Array, axes: tuple[int, int], window: PlanePart, step: tupl
         if axis not in axes:
             start, stop = grid.edges(axis, shape[axis]).span(at)
             rest *= min(stop, shape[axis]) - start
-    return np.outer(*lengths) * rest * array.dtype.itemsize * there
+    itemsize = array.dtype.itemsize if array.problem is None else 1  # the size of an unknown type is not known
+    return np.outer(*lengths) * rest * itemsize * there
 
 
 def shades_of(
