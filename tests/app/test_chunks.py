@@ -44,6 +44,17 @@ def shelf() -> Shelf:
     return Shelf()
 
 
+def with_map(workspace: Workspace, shelf: Shelf, mailbox: Mailbox) -> ChunksPresenter:
+    """Opens the array /a; returns the presenter of its chunks, with the map drawn."""
+    session = workspace.open(shelf.address)
+    session.select("/a")
+    mailbox.run_until(settled(session))
+    chunks = session.chunks
+    chunks.look()
+    mailbox.run_until(lambda: chunks.state.cells is not None)
+    return chunks
+
+
 def sparse(store: Any, path: str = "/a", **how: Any) -> Any:
     """A 3 x 40 x 60 uint16 array in chunks of 1 x 10 x 10; only the chunks on the diagonal of plane 1 are stored."""
     hierarchy = zarrscope.open(store, "a")
@@ -192,12 +203,7 @@ def test_a_chosen_chunk_tells_key_size_and_what_reading_it_gives(
 ) -> None:
     sparse(shelf)
     shelf.set("a/c/1/2/2", b"broken")
-    session = workspace.open(shelf.address)
-    session.select("/a")
-    mailbox.run_until(settled(session))
-    chunks = session.chunks
-    chunks.look()
-    mailbox.run_until(lambda: chunks.state.cells is not None)
+    chunks = with_map(workspace, shelf, mailbox)
     chunks.choose(2, 2)
     chosen = chunks.state.chosen
     assert chosen is not None
@@ -241,12 +247,7 @@ def test_loading_and_failing_show_on_the_map(shelf: Shelf, workspace: Workspace,
 def test_a_huge_plane_is_drawn_in_cells_that_open(shelf: Shelf, workspace: Workspace, mailbox: Mailbox) -> None:
     array = zarrscope.open(shelf, "a").create_array("/a", shape=(10**7, 10**7), dtype="u1", chunks=(10, 10))
     array[15, 25] = 1
-    session = workspace.open(shelf.address)
-    session.select("/a")
-    mailbox.run_until(settled(session))
-    chunks = session.chunks
-    chunks.look()
-    mailbox.run_until(lambda: chunks.state.cells is not None)
+    chunks = with_map(workspace, shelf, mailbox)
     assert extent(chunks) == (128, 128)
     assert chunks.state.cells is not None
     assert chunks.state.cells[0, 0] == PARTLY
@@ -298,12 +299,7 @@ def test_a_chosen_chunk_tells_its_bytes_and_the_size_after_each_codec(
     array[:20, :20] = 7
     array[20:, :20] = 8
     shelf.set("a/c/1/0", b"GIF89a, not gzip")
-    session = workspace.open(shelf.address)
-    session.select("/a")
-    mailbox.run_until(settled(session))
-    chunks = session.chunks
-    chunks.look()
-    mailbox.run_until(lambda: chunks.state.cells is not None)
+    chunks = with_map(workspace, shelf, mailbox)
     chunks.choose(0, 0)
     mailbox.run_until(lambda: bool(parts_of(chunks)))
     stored = shelf.get("a/c/0/0") or b""
@@ -334,12 +330,7 @@ def test_of_a_large_chunk_only_the_first_bytes_are_read_unasked(
 ) -> None:
     monkeypatch.setattr("zarrscope_app.presenters.chunks.chosen.MOST_UNASKED", 100)
     sparse(shelf)
-    session = workspace.open(shelf.address)
-    session.select("/a")
-    mailbox.run_until(settled(session))
-    chunks = session.chunks
-    chunks.look()
-    mailbox.run_until(lambda: chunks.state.cells is not None)
+    chunks = with_map(workspace, shelf, mailbox)
     chunks.choose(2, 2)
     mailbox.run_until(lambda: bool(parts_of(chunks)))
     assert parts_of(chunks).keys() == {"First bytes"}
@@ -524,12 +515,7 @@ def test_cells_are_coloured_by_size_or_by_ratio(shelf: Shelf, workspace: Workspa
         codecs=[{"name": "bytes", "configuration": {"endian": "big"}}],
     )
     array[:10] = 1
-    session = workspace.open(shelf.address)
-    session.select("/a")
-    mailbox.run_until(settled(session))
-    chunks = session.chunks
-    chunks.look()
-    mailbox.run_until(lambda: chunks.state.cells is not None)
+    chunks = with_map(workspace, shelf, mailbox)
     assert (chunks.state.colored_by, chunks.state.scale) == ("size", ()), "whole chunks are stored, also at the edge"
     chunks.color_by("ratio")
     state = chunks.state

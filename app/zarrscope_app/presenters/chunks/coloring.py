@@ -40,26 +40,26 @@ def values_of(array: Array, axes: tuple[int, int], window: PlanePart, step: tupl
         if axis not in axes:
             start, stop = grid.edges(axis, shape[axis]).span(at)
             rest *= min(stop, shape[axis]) - start
-    itemsize = array.dtype.itemsize if array.problem is None else 1  # the size of an unknown type is not known
-    return np.outer(*lengths) * rest * itemsize * there
+    return np.outer(*lengths) * rest * array.dtype.itemsize * there
 
 
 def shades_of(
-    by: str, there: NDArray[np.int64], sizes: NDArray[np.int64], values: NDArray[np.float64]
+    there: NDArray[np.int64], sizes: NDArray[np.int64], values: NDArray[np.float64] | None = None
 ) -> tuple[NDArray[np.float32], tuple[str, ...]]:
     """The strength of each cell's colour, from 0 for the smallest value to 1 for the largest; and the values of the
-    strengths 0, 0.5 and 1 in words, nothing if all cells have one value. `values`: the decoded bytes."""
+    strengths 0, 0.5 and 1 in words, nothing if all cells have one value. With `values`, the decoded bytes, the value is
+    the ratio, otherwise the stored size."""
     known = (there > 0) & (sizes > 0)
     if not known.any():
         return np.zeros(there.shape, np.float32), ()
     found = sizes.astype(np.float64)
-    if by == "ratio":  # by its logarithm, because one chunk of equal values would make all others alike
+    if values is not None:  # by its logarithm, because one chunk of equal values would make all others alike
         found = np.log(np.maximum(values, 1) / np.maximum(sizes, 1))
     low, high = float(found[known].min()), float(found[known].max())
     if low == high:
         return np.ones(there.shape, np.float32), ()
     shades = np.clip((found - low) / (high - low), 0, 1).astype(np.float32)
-    words = ratio_text if by == "ratio" else size_text
+    words = size_text if values is None else ratio_text
     return shades, tuple(words(value) for value in (low, (low + high) / 2, high))
 
 

@@ -373,8 +373,10 @@ class ChunksPresenter(ChoosesChunk):
             place = self._place(index, fixed, (row, column), step)
             if place is not None and place[0] < cells.shape[0] and place[1] < cells.shape[1]:
                 cells[place] = state
+        if self._colored_by != "ratio" or array.problem is not None:  # the size of an unknown type is not known
+            return cells, *shades_of(there, sizes)
         values = values_of(array, (self._rows, self._columns), self._window(), step, fixed, there)
-        return cells, *shades_of(self._colored_by, there, sizes, values)
+        return cells, *shades_of(there, sizes, values)
 
     def _under_way(self, array: Array) -> Iterable[ChunkIndex]:
         locator = stored_array(array).locator
