@@ -16,6 +16,7 @@ from zarrscope.ome.validate import check
 from zarrscope.runtime.threads import Mailbox
 from zarrscope_app.presenters import EditStatus, Session
 from zarrscope_app.presenters.form.findings import field_of, findings_of, mend
+from zarrscope_app.presenters.form.mending import verdict, version_of
 from zarrscope_app.presenters.form.section_form import Judge
 from zarrscope_app.presenters.form.sections.model import Subject, Surroundings
 from zarrscope_app.presenters.session.actions import perform
@@ -60,6 +61,23 @@ def test_what_is_clear_is_mended_and_leads_to_its_field(case: str) -> None:
     assert told.mend.startswith("Mend: ")
     document = apply(Document(json.dumps(attributes)), "", mend(subject, found))
     assert found.pointer not in [each.pointer for each in check(document.value)]
+
+
+@pytest.mark.parametrize("version", ["0.1", "0.2", "0.3"])
+def test_early_versions_are_judged_by_their_own_rules(version: str) -> None:
+    entry: dict[str, Any] = {"name": "i", "type": "mean", "metadata": {}, "datasets": [{"path": "0"}]}
+    if version == "0.3":
+        entry["axes"] = ["y", "x"]
+    attributes = {"multiscales": [{**entry, "version": version}]}
+    assert verdict(attributes, version_of(attributes)).sentence == f"OME-Zarr {version}: valid."
+    broken = {"multiscales": [{**entry, "version": version, "datasets": [{}]}]}
+    told = verdict(broken, version_of(broken))
+    assert told.summary == f"OME-Zarr {version}: 1 error"
+    assert told.broken[0].pointer == "/multiscales/0/datasets/0/path"
+    unstated = {"multiscales": [entry], "image-label": {"version": version}}
+    (found,) = [each for each in check(unstated) if each.pointer == "/multiscales/0/version"]
+    document = apply(Document(json.dumps(unstated)), "", mend(Subject(unstated), found))
+    assert document.value["multiscales"][0]["version"] == version
 
 
 def test_what_only_a_person_can_know_is_not_mended() -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from zarrscope.dialects import Dialect
     from zarrscope.nodes.array import Array
     from zarrscope.nodes.hierarchy import Hierarchy
-    from zarrscope.ome.validate import Violation
+    from zarrscope.ome.violations import Violation
 
 Severity = Literal["error", "warning", "information"]
 

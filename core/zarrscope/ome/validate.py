@@ -1,22 +1,23 @@
-"""Validates OME-Zarr metadata 0.4, 0.5 and 0.6 (spec E): finds violations and their places.
+"""Validates OME-Zarr metadata 0.1 to 0.6 (spec E): finds violations and their places.
 
     for finding in check(group.attributes): print(finding.pointer, finding.message)
 
 A violation breaks a MUST or a SHOULD of the specification. The checks need only the attributes: no array is opened. If
 ome-zarr-models is installed (the extra [ome]), its models also read 0.4 and 0.5, and their errors are violations too.
+The rules of 0.1 to 0.3 are in early_versions.py.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, TypeGuard
+from collections.abc import Mapping
+from typing import Any
 
 from zarrscope.errors import BadMetadata
+from zarrscope.ome.early_versions import EARLY, EarlyRules, early_version
+from zarrscope.ome.foreign_models import violations_of_models
 from zarrscope.ome.transforms import TransformError, check_parameters
-
-Strength = Literal["must", "should"]
+from zarrscope.ome.violations import Rules, Violation, are_numbers, is_octet, stated_version
 
 _NAME = re.compile(r"[A-Za-z0-9]+")
 _STATED = {
@@ -42,17 +43,6 @@ UNITS = {
 """The units that OME-Zarr recommends, by the type of the axis, named as in UDUNITS-2."""
 
 
-@dataclass(frozen=True, slots=True)
-class Violation:
-    """A rule of OME-Zarr that attributes break: `pointer` (RFC 6901) into the attributes, the fault there, and whether
-    the rule is a MUST or a SHOULD.
-    """
-
-    pointer: str
-    message: str
-    strength: Strength = "must"
-
-
 def validate(attributes: Mapping[str, Any], strict: bool = False) -> None:
     """Raises BadMetadata for the first MUST that the attributes break; with `strict` for a SHOULD, too."""
     found = [f for f in check(attributes) if strict or f.strength == "must"]
@@ -64,73 +54,34 @@ def validate(attributes: Mapping[str, Any], strict: bool = False) -> None:
 def check(attributes: Mapping[str, Any]) -> list[Violation]:
     """All violations in the attributes of one group. Attributes without OME-Zarr metadata are one violation."""
     if "node_type" in attributes and isinstance(attributes.get("attributes"), Mapping):
-        return [Violation("/attributes" + f.pointer, f.message, f.strength) for f in check(attributes["attributes"])]
+        return [each.beneath("/attributes") for each in check(attributes["attributes"])]
     inside = isinstance(attributes.get("ome"), Mapping)
+    if not inside and (early := early_version(attributes)) is not None:
+        rules = EarlyRules(attributes, early)
+        rules.group()
+        return rules.found
     ome = attributes["ome"] if inside else attributes
     checker = _Checker(ome, inside)
     checker.group()
     found = checker.found
     if not any(f.strength == "must" for f in found):
-        found += _models(ome, checker.version)
-    return [Violation("/ome" + f.pointer, f.message, f.strength) if inside else f for f in found]
+        found += violations_of_models(ome, checker.version)
+    return [each.beneath("/ome") for each in found] if inside else found
 
 
-class _Checker:
+class _Checker(Rules):
     """Collects the findings of one object that holds OME keys."""
 
     def __init__(self, ome: Mapping[str, Any], inside: bool) -> None:
-        self.ome = ome
-        self.found: list[Violation] = []
-        stated = ome.get("version") if inside else next(_stated_versions(ome), None)
+        super().__init__(ome)
+        stated = ome.get("version") if inside else stated_version(ome, ("0.4", "0.5", "0.6"))
         if inside and not isinstance(stated, str):
             self.must("/version", "ome must state its version, a string")
         self.stated = stated
         self.version = str(stated or "0.4")[:3]
         if stated is not None and self.version not in ("0.4", "0.5", "0.6") and inside:
-            self.must("/version", f"there is no OME-Zarr version {stated!r}")
-
-    def must(self, pointer: str, message: str) -> None:
-        self.found.append(Violation(pointer, message))
-
-    def should(self, pointer: str, message: str) -> None:
-        self.found.append(Violation(pointer, message, "should"))
-
-    # ------------------------------------------------------------------ shapes of JSON
-    def objects(self, owner: Mapping[str, Any], name: str, at: str, *, needed: bool = True) -> list[Mapping[str, Any]]:
-        """The objects in the list `name` of `owner`; other items are violations, and so is an empty list."""
-        if name not in owner and not needed:
-            return []
-        value = owner.get(name)
-        if not isinstance(value, list) or not value:
-            self.must(f"{at}/{name}", f"{name} must be a list with at least one entry")
-            return []
-        for i, item in enumerate(value):
-            if not isinstance(item, Mapping):
-                self.must(f"{at}/{name}/{i}", f"an entry of {name} must be an object")
-        return [item if isinstance(item, Mapping) else {} for item in value]
-
-    def whole(self, owner: Mapping[str, Any], name: str, at: str, *, needed: bool = False, low: int = 0) -> None:
-        if name not in owner:
-            if needed:
-                self.must(f"{at}/{name}", f"{name} is missing")
-            return
-        value = owner[name]
-        if type(value) is not int or value < low:
-            self.must(f"{at}/{name}", f"{name} must be a whole number, {low} or more")
-
-    def text(self, owner: Mapping[str, Any], name: str, at: str, *, needed: bool = False) -> str | None:
-        value = owner.get(name)
-        if value is None and not needed and name not in owner:
-            return None
-        if not isinstance(value, str):
-            self.must(f"{at}/{name}", f"{name} must be text")
-            return None
-        return value
-
-    def unique(self, values: Sequence[Any], at: str, what: str) -> None:
-        seen = [value if isinstance(value, Hashable) else repr(value) for value in values if value is not None]
-        if len(set(seen)) != len(seen):
-            self.must(at, f"every {what} must be there once only")
+            early = f"OME-Zarr {stated} is not written under 'ome'"
+            self.must("/version", early if stated in EARLY else f"there is no OME-Zarr version {stated!r}")
 
     def own_version(self, owner: Mapping[str, Any], at: str) -> None:
         """Checks the version of one object in 0.4. Later versions of OME-Zarr state it once for the group."""
@@ -158,15 +109,6 @@ class _Checker:
             self.must("", f"there is no OME-Zarr metadata: none of {', '.join(known)}")
         for name in held:
             known[name]()
-
-    def layout(self) -> None:
-        if self.ome["bioformats2raw.layout"] != 3:
-            self.must("/bioformats2raw.layout", "the layout must be 3")
-
-    def labels(self) -> None:
-        value = self.ome["labels"]
-        if not isinstance(value, list) or not all(isinstance(path, str) for path in value):
-            self.must("/labels", "labels must be a list of paths")
 
     # ------------------------------------------------------------------ images
     def multiscales(self) -> None:
@@ -230,7 +172,7 @@ class _Checker:
             vector = step.get(str(step.get("type")), None)
             if "path" in step and vector is None:
                 continue
-            if not _numbers(vector) or (rank and len(vector) != rank):
+            if not are_numbers(vector) or (rank and len(vector) != rank):
                 self.must(f"{here}/{i}", f"{step.get('type')} must give one number for each of the {rank} axes")
 
     def omero(self) -> None:
@@ -247,7 +189,7 @@ class _Checker:
             ends = (
                 [window.get(name) for name in ("min", "max", "start", "end")] if isinstance(window, Mapping) else None
             )
-            if ends is None or not _numbers(ends):
+            if ends is None or not are_numbers(ends):
                 self.must(f"{at}/window", "a window has the numbers min, max, start and end")
 
     # ------------------------------------------------------------------ coordinate systems (0.6)
@@ -362,7 +304,7 @@ class _Checker:
                 if type(value) is not int and not (isinstance(value, float) and value.is_integer()):
                     self.must(f"{at}/label-value", "label-value must be a whole number")
                 rgba = item.get("rgba")
-                if "rgba" in item and not (_numbers(rgba) and len(rgba) == 4 and all(_octet(n) for n in rgba)):
+                if "rgba" in item and not (are_numbers(rgba) and len(rgba) == 4 and all(is_octet(n) for n in rgba)):
                     self.must(f"{at}/rgba", "rgba must be four whole numbers, 0 to 255")
             self.unique([item.get("label-value") for item in items], f"/image-label/{name}", "label-value")
 
@@ -427,74 +369,3 @@ class _Checker:
             if path is not None and not form.fullmatch(path):
                 self.must(f"{here}/path", "the path of an image in a well has characters that are not allowed")
         self.unique([image.get("path") for image in images], "/well/images", "path")
-
-
-def _stated_versions(ome: Mapping[str, Any]) -> Iterator[Any]:
-    for name in ("multiscales", "plate", "well", "image-label", "omero"):
-        held = ome.get(name)
-        held = held[0] if isinstance(held, list) and held else held
-        if isinstance(held, Mapping) and held.get("version") in ("0.4", "0.5", "0.6"):
-            yield held["version"]
-
-
-def _numbers(value: object) -> TypeGuard[list[float]]:
-    return isinstance(value, list) and all(isinstance(n, (int, float)) and not isinstance(n, bool) for n in value)
-
-
-def _octet(value: object) -> bool:
-    return type(value) is int and 0 <= value <= 255
-
-
-# ---------------------------------------------------------------------- ome-zarr-models
-_MODELS = {
-    "multiscales": ("image", "ImageAttrs"),
-    "plate": ("hcs", "HCSAttrs"),
-    "well": ("well", "WellAttrs"),
-    "labels": ("labels", "LabelsAttrs"),
-}
-
-
-_MOST_OF_MODELS = 100
-"""The most violations taken from ome-zarr-models, because finding the place of each takes a search."""
-
-
-def _with_version(ome: Mapping[str, Any], name: str, version: str) -> dict[str, Any]:
-    """The metadata with a version in the plate or well. 0.5 states the version above them, but the models warn if it is
-    not in them.
-    """
-    part = ome[name]
-    if name in ("plate", "well") and isinstance(part, Mapping) and "version" not in part:
-        return {**ome, name: {**part, "version": version}}
-    return dict(ome)
-
-
-def _models(ome: Mapping[str, Any], version: str) -> list[Violation]:
-    """Violations that ome-zarr-models reports; none where it is not installed."""
-    package = {"0.4": "v04", "0.5": "v05"}.get(version)
-    if package is None:
-        return []
-    from importlib import import_module
-
-    found = []
-    for name in _MODELS.keys() & ome.keys():
-        module, model = _MODELS[name]
-        try:
-            made = getattr(import_module(f"ome_zarr_models.{package}.{module}"), model)
-        except ImportError:
-            return []
-        try:
-            made.model_validate(_with_version(ome, name, version))
-        except ValueError as error:
-            told = error.errors() if hasattr(error, "errors") else []
-            text = str(ome)
-            for item in told[:_MOST_OF_MODELS]:
-                place = "".join(f"/{part}" for part in item["loc"] if isinstance(part, int) or str(part) in text)
-                message = " ".join(str(item["msg"]).split())
-                found.append(Violation(place or f"/{name}", f"ome-zarr-models: {message}"))
-            if len(told) > _MOST_OF_MODELS:
-                more = len(told) - _MOST_OF_MODELS
-                found.append(Violation(f"/{name}", f"ome-zarr-models: and {more:,} more such findings"))
-        except Exception as error:  # ome-zarr-models fails in unexpected ways on metadata that are badly wrong
-            message = f"ome-zarr-models cannot judge this: {type(error).__name__}: {error}"
-            found.append(Violation(f"/{name}", message, "should"))
-    return found

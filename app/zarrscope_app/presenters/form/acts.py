@@ -11,7 +11,7 @@ from zarrscope.errors import Refused
 from zarrscope.jsondoc.document import Document
 from zarrscope.jsondoc.edits import apply
 from zarrscope.ome.edits import Edit
-from zarrscope.ome.validate import Violation
+from zarrscope.ome.violations import Violation
 from zarrscope_app.presenters.form import json_text, words
 from zarrscope_app.presenters.form.draft import Draft
 from zarrscope_app.presenters.form.drafts import Drafts

@@ -14,10 +14,12 @@ from typing import Any
 from zarrscope.errors import Refused
 from zarrscope.jsondoc.document import tokens_of
 from zarrscope.model.frozen import frozen
+from zarrscope.ome.early_versions import early_version
 from zarrscope.ome.edits import ChannelEdit, Edit, colour_digits, edit, new_window, set_channel
 from zarrscope.ome.metadata import TYPE_OF_NAME, Channel, number
 from zarrscope.ome.units import unit_name
-from zarrscope.ome.validate import UNITS, Violation
+from zarrscope.ome.validate import UNITS
+from zarrscope.ome.violations import Violation
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form import words
 from zarrscope_app.presenters.form.sections.model import Subject
@@ -129,7 +131,8 @@ def _window_label(subject: Subject, found: Violation, parts: Sequence[str]) -> s
 
 def _version(subject: Subject, found: Violation, parts: Sequence[str]) -> Sequence[Edit]:
     owner = value_at(subject.attributes, _above(found.pointer))
-    return [edit(found.pointer, "0.4")] if isinstance(owner, Mapping) and "version" not in owner else ()
+    version = early_version(subject.attributes) or "0.4"
+    return [edit(found.pointer, version)] if isinstance(owner, Mapping) and "version" not in owner else ()
 
 
 MENDS = (

@@ -17,7 +17,8 @@ from zarrscope.jsondoc.edits import apply
 from zarrscope.model.frozen import frozen
 from zarrscope.ome.edits import ChannelEdit, Edit, axes_at, multiscale, set_axis, set_name
 from zarrscope.ome.pixel_size import pixel_sizes, set_pixel_sizes
-from zarrscope.ome.validate import Violation, check
+from zarrscope.ome.validate import check
+from zarrscope.ome.violations import Violation, stated_version
 from zarrscope_app.presenters.form import words
 from zarrscope_app.presenters.form.sections.model import Subject, Surroundings
 from zarrscope_app.presenters.form.sections.table import sections_of
@@ -161,9 +162,6 @@ def verdict(attributes: Any, version: str) -> Verdict:
     it must not be called on a host's thread."""
     if not version:
         return Verdict("")
-    if version in ("0.1", "0.2", "0.3"):
-        told = words.not_judged(version)
-        return Verdict(told, summary=told)
     findings = tuple(check(attributes))
     told = words.judged(version, [(each.strength, each.pointer, each.message) for each in findings])
     errors = sum(each.strength == "must" for each in findings)
@@ -190,6 +188,7 @@ def followers(attributes: object, around: Surroundings) -> list[str]:
 
 def version_of(attributes: object) -> str:
     """The OME-Zarr version of attributes; "" if they have none."""
+    from zarrscope.ome.early_versions import VERSIONS, early_version
     from zarrscope.ome.metadata import block, multiscales
 
     if not isinstance(attributes, Mapping):
@@ -200,6 +199,9 @@ def version_of(attributes: object) -> str:
     found = multiscales(attributes, "/")
     if found:
         return found[0].version[:3]
+    stated = stated_version(ome, VERSIONS) or early_version(ome)  # of an image that cannot be shown
+    if stated:
+        return stated
     for name in ("plate", "well", "image-label"):
         held = ome.get(name)
         if isinstance(held, Mapping):

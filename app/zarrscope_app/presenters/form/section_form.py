@@ -12,7 +12,7 @@ from zarrscope.errors import ZarrscopeError
 from zarrscope.jsondoc.document import Document
 from zarrscope.jsondoc.edits import apply
 from zarrscope.ome.edits import Edit
-from zarrscope.ome.validate import Violation
+from zarrscope.ome.violations import Violation
 from zarrscope.runtime.threads import JobResult, Owner, Ticket
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form import json_text, typed_member, words

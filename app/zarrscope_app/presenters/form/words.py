@@ -311,10 +311,6 @@ def no_axis(wanted: str, names: Sequence[str]) -> str:
 MOST_REMARKS = 3
 
 
-def not_judged(version: str) -> str:
-    return f"OME-Zarr {clean(version, 10)}: not checked, because 0.4 has replaced this version."
-
-
 def judged(version: str, findings: Sequence[tuple[str, str, str]]) -> str:
     """The verdict in one line: "OME-Zarr 0.5: valid · 1 remark: the unit should be … (/ome/…)"."""
     broken = [each for each in findings if each[0] == "must"]
