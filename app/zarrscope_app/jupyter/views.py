@@ -21,7 +21,7 @@ from zarrscope_app.presenters.chunks.view_models import LEGEND, ChunkMap, InnerM
 from zarrscope_app.presenters.form.view_models import Field
 from zarrscope_app.presenters.form.words import way_title
 from zarrscope_app.presenters.image.overview import OverviewPresenter
-from zarrscope_app.presenters.values import NUMBER_FORMATS, in_two_lines
+from zarrscope_app.presenters.values import in_two_lines
 from zarrscope_app.presenters.views import ViewPresenter, text_of, widget_factory
 
 MOST_ROWS, MOST_COLUMNS = 60, 24
@@ -44,7 +44,7 @@ def _table(widget: Host) -> dict[str, Any]:
     drawn = rows > 0 and columns > 0 and widget.session.node is not None
     cells = values.cells(row, column, rows, columns) if drawn else []
     told = {
-        **plain(table), "row": row, "column": column, "formats": [*NUMBER_FORMATS],
+        **plain(table), "row": row, "column": column,
         "cells": [[in_two_lines(cell) for cell in line] for line in cells] if table.complex else cells,
         "heads": [values.label(row, column + c)[1] for c in range(columns)] if drawn else [],
         "sides": [values.label(row + r, column)[0] for r in range(rows)] if drawn else [],

@@ -192,6 +192,7 @@ TERMINAL_KEYS = (
     ("Ctrl+Down · Ctrl+Up", "Among attributes: next, previous section"),
     ("u · w", "Among attributes: undo; other view of them"),
     ("d", "Among attributes: changes; sides of a conflict"),
+    ("w", "Among values: next number format"),
     ("⏎", "The picture in pixels: kitty, iTerm2, sixel"),
 )
 """Keys that replace the mouse in terminals, and keys of its form."""
@@ -403,7 +404,7 @@ FOOTERS = {
     "image": "←→ step  ↑↓ axis  1-9 ^F show  a auto  v value  +- zoom  ? keys  q quit",
     "attributes": "⏎ edit  w view  n add  N name  c kind  x remove  u undo  d diff  ^S save  ?",
     "overview": "←→↑↓ move  ⏎ open  F8 next  : commands  Tab pane  ? keys  q quit",
-    "values": "↑↓ rows  ←→ columns  Tab pane  ? keys  q quit",
+    "values": "↑↓ rows  ←→ columns  w number format  Tab pane  ? keys  q quit",
     "chunks": "↑↓ scroll  , next not stored  ; in the image  [ ] tab  ? keys  q quit",
     "info": "↑↓ scroll  Tab pane  ? keys  q quit",
     "problems": "^K check, stop, go on  ↑↓ move  ⏎ go there  Tab pane  ? keys  q quit",

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from psygnal import Signal
 
+from zarrscope.dialects.defects import as_far_as_read
 from zarrscope.model.frozen import frozen
 from zarrscope.runtime.threads import JobResult, Owner, Ticket
 from zarrscope.view.image import Image, index_above, index_at
 from zarrscope.view.loader import ChunkLoader, ChunkResult, ChunkState
 from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.cf_times import TIME_WIDTH, cf_times
 from zarrscope_app.presenters.coalesce import CoalescedCall
 from zarrscope_app.presenters.failed_chunks import TellsFailedChunks
 from zarrscope_app.presenters.node_details import NodeDetails, axis_names
@@ -57,6 +59,10 @@ class Table:
     axes: tuple[str, ...] = ()
     """The names of all axes; () if there is no choice."""
     format: str = "decimal"
+    formats: tuple[str, ...] = ()
+    """The formats between which a person can choose: those of numbers, and dates if the numbers are times."""
+    note: str = ""
+    """The reason why times are not shown as dates; "" for values that are no times."""
     numbers: bool = True
     """Whether the table contains numbers, so that a number format can be chosen."""
     widest: int = 0
@@ -68,6 +74,8 @@ class Table:
 
 
 NUMBER_FORMATS = ("decimal", "scientific", "hexadecimal")
+DATES = "date and time"
+"""The format of an array whose attributes say that its numbers are times (cf_times.py)."""
 ONE_COLUMN = "one column"
 """The choice to have no column axis: the table then shows the values along one axis."""
 WAITING = "…"
@@ -93,6 +101,8 @@ class ValuesPresenter(TellsFailedChunks):
         super().__init__()
         self._owner, self._loader = owner, loader
         self._format = NUMBER_FORMATS[0]
+        self._dates = True
+        """Whether times are shown as dates."""
         self._names: tuple[str, ...] = ()
         self._notify = CoalescedCall(owner.post, self.changed.emit)
         self._ticket: Ticket | None = None
@@ -150,6 +160,9 @@ class ValuesPresenter(TellsFailedChunks):
         self._failed: dict[tuple[int, ...], str] = {}
         rank = array.ndim if array is not None else 0
         self._fields: tuple[str, ...] = (array.dtype.names or ()) if array is not None else ()
+        self._times, self._note = (
+            cf_times(as_far_as_read(array.attributes), array.metadata.dtype.numpy) if array is not None else (None, "")
+        )
         self._image = None
         self._level = 0
         self._at = [0] * rank
@@ -184,9 +197,11 @@ class ValuesPresenter(TellsFailedChunks):
             fixed,
             self._sentence or next(iter(self._failed.values()), ""),
             tuple(self._name(i) for i in range(array.ndim)) if array.ndim > 1 and not self._fields else (),
-            self._format,
+            self._shown_format,
+            self._formats,
+            self._note,
             getattr(array.metadata.dtype.numpy, "kind", "O") not in "OSUT",
-            _widest(array.metadata.dtype.numpy) if self._format == "decimal" else 0,
+            self._widest(),
             getattr(array.metadata.dtype.numpy, "kind", "O") == "c",
             level_text(self._level, len(self._image.levels), array.path) if self._image is not None else "",
         )
@@ -217,7 +232,7 @@ class ValuesPresenter(TellsFailedChunks):
                 wanted[chunk] = None
                 return WAITING
             value = data[chunk][tuple(p - k * c for p, k, c in zip(at, chunk, array.chunks, strict=True))]
-            return number(value[self._fields[j]] if self._fields else value, self._format)
+            return self._spelled(value[self._fields[j]] if self._fields else value)
 
         found = [[text(i, j) for j in across] for i in down]
         self._read(wanted)
@@ -299,7 +314,7 @@ class ValuesPresenter(TellsFailedChunks):
             pick[self._rows] = slice(row, row + rows)
         if self._columns >= 0:
             pick[self._columns] = slice(column, column + columns)
-        written = self._format
+        spelled = self.spelling() or strings.cell
         names, turned = self._fields[column : column + columns], self._columns >= 0 and self._rows > self._columns
 
         def work() -> str:
@@ -307,8 +322,8 @@ class ValuesPresenter(TellsFailedChunks):
             block = block.T if turned else block
             lines = block.reshape(rows, -1)
             if names:
-                return "\n".join("\t".join(_cell(record[name], written) for name in names) for record in lines[:, 0])
-            return "\n".join("\t".join(_cell(value, written) for value in line) for line in lines)
+                return "\n".join("\t".join(spelled(record[name]) for name in names) for record in lines[:, 0])
+            return "\n".join("\t".join(spelled(value) for value in line) for line in lines)
 
         def came(outcome: JobResult[str]) -> None:
             if outcome.error is not None:
@@ -331,10 +346,46 @@ class ValuesPresenter(TellsFailedChunks):
         self._notify.soon()
 
     def set_format(self, format: str) -> None:
-        """Sets how numbers are written, one of NUMBER_FORMATS; all of them are exact."""
-        if format in NUMBER_FORMATS and format != self._format:
-            self._format = format
+        """Sets how numbers are written, one of `Table.formats`. Those of numbers are exact; dates are rounded to
+        microseconds."""
+        if format in self._formats and format != self._shown_format:
+            if self._times is not None:
+                self._dates = format == DATES
+            if format != DATES:
+                self._format = format
             self._notify.soon()
+
+    def next_format(self) -> None:
+        """Writes numbers in the next of the formats."""
+        formats = self._formats
+        self.set_format(formats[(formats.index(self._shown_format) + 1) % len(formats)])
+
+    @property
+    def _formats(self) -> tuple[str, ...]:
+        return (DATES, *NUMBER_FORMATS) if self._times is not None else NUMBER_FORMATS
+
+    @property
+    def _shown_format(self) -> str:
+        return DATES if self._times is not None and self._dates else self._format
+
+    def _spelled(self, value: object) -> str:
+        times = self._times
+        return times.text(value) if times is not None and self._dates else number(value, self._format)
+
+    def _widest(self) -> int:
+        if self._shown_format == DATES:
+            return TIME_WIDTH
+        assert self._array is not None
+        return _widest(self._array.metadata.dtype.numpy) if self._shown_format == "decimal" else 0
+
+    def spelling(self) -> Callable[[object], str] | None:
+        """The function that writes one value in the chosen format, for copies and files; None for decimal numbers,
+        which each kind of file writes in its own way."""
+        times = self._times
+        if times is not None and self._dates:
+            return times.text
+        format = self._format if self.state.numbers else NUMBER_FORMATS[0]
+        return None if format == NUMBER_FORMATS[0] else lambda value: number(value, format)
 
     def cut(self) -> tuple[Any, ...]:
         """The selection that the table shows: an index for each axis that is not shown."""
@@ -376,10 +427,6 @@ def in_two_lines(text: str) -> str:
     """The text of a complex number with the imaginary part beneath the real part; any other text as it is."""
     found = _COMPLEX.fullmatch(text)
     return text if found is None else "\n".join(found.groups())
-
-
-def _cell(value: object, format: str) -> str:
-    return strings.cell(value) if format == "decimal" else number(value, format)
 
 
 def number(value: object, format: str) -> str:

@@ -17,7 +17,7 @@ from zarrscope_app.presenters import (
 from zarrscope_app.presenters.commands import LABELS, command
 from zarrscope_app.presenters.node_description import DescriptionSection
 from zarrscope_app.presenters.snippets import without_repetition
-from zarrscope_app.presenters.values import NUMBER_FORMATS, ONE_COLUMN, in_two_lines
+from zarrscope_app.presenters.values import ONE_COLUMN, in_two_lines
 from zarrscope_app.qt.follow import follow
 from zarrscope_app.qt.toolkit.core import QAbstractTableModel, QEvent, QModelIndex, Qt, QUrl, Signal
 from zarrscope_app.qt.toolkit.gui import QGuiApplication, QKeySequence, QResizeEvent, QShortcut, QShowEvent
@@ -149,8 +149,8 @@ class ValuesPane(QWidget):
             header.setAccessibleName(LABELS["values-rows"])
         if (corner := self.view.findChild(QAbstractButton)) is not None:
             corner.setAccessibleName(LABELS["values-all"])
-        self.sentence, self.source = Label(), Label()
-        for label in (self.sentence, self.source):
+        self.sentence, self.source, self.note = Label(), Label(), Label()
+        for label in (self.sentence, self.source, self.note):
             label.setWordWrap(True)
         self.rows, self.columns, self.format = QComboBox(), QComboBox(), QComboBox()
         top = QHBoxLayout()
@@ -170,6 +170,7 @@ class ValuesPane(QWidget):
         column.setContentsMargins(8, 8, 8, 4)
         column.addLayout(top)
         column.addWidget(self.source)
+        column.addWidget(self.note)
         column.addWidget(self.sentence)
         column.addWidget(self.view, 1)
 
@@ -201,7 +202,7 @@ class ValuesPane(QWidget):
         assert self._presenter is not None
         state = self._presenter.state
         self.model.refresh()
-        for label, text in ((self.sentence, state.sentence), (self.source, state.source)):
+        for label, text in ((self.sentence, state.sentence), (self.source, state.source), (self.note, state.note)):
             label.setText(text)
             label.setVisible(bool(text))
         self._show_choices(state)
@@ -249,7 +250,7 @@ class ValuesPane(QWidget):
         for combo, texts, text in ((self.rows, state.axes, state.row_title), (self.columns, across, chosen)):
             fill(combo, texts, texts.index(text) if text in texts else -1)
             combo.setVisible(len(texts) > 1)
-        fill(self.format, NUMBER_FORMATS, NUMBER_FORMATS.index(state.format))
+        fill(self.format, state.formats, state.formats.index(state.format) if state.formats else -1)
         self.format.setVisible(bool(state.rows) and state.numbers)
 
     def _axes_chosen(self) -> None:
@@ -259,7 +260,7 @@ class ValuesPane(QWidget):
 
     def _format_chosen(self, place: int) -> None:
         if self._presenter is not None:
-            self._presenter.set_format(NUMBER_FORMATS[place])
+            self._presenter.set_format(self._presenter.state.formats[place])
 
 
 def _unbroken(text: str) -> str:

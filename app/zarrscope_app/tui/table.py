@@ -6,6 +6,7 @@ from textual import events
 
 from zarrscope_app.presenters import Session, strings
 from zarrscope_app.presenters import strings_terminal as words
+from zarrscope_app.presenters.values import NUMBER_FORMATS
 from zarrscope_app.tui.lines import Lines, StyledText, fold
 
 COLUMN, LONGEST = 12, 60
@@ -63,7 +64,9 @@ class TableLines(Lines):
             return ""
         shown = range(self._first, min(self._first + self._columns, table.columns))
         fixed = {name: index for name, index, length in table.fixed if length > 1}
-        return words.table_part(table.source, table.row_title, table.column_title, shown, table.columns, fixed)
+        written = table.format if table.numbers and table.format != NUMBER_FORMATS[0] else ""
+        source = strings.joined(written, table.source, table.note)
+        return words.table_part(source, table.row_title, table.column_title, shown, table.columns, fixed)
 
     def pieces(self, line: int) -> list[StyledText]:
         values, first, wide = self.session.values, self._first, self._wide
@@ -84,6 +87,9 @@ class TableLines(Lines):
         return [(f"{label:>6} ", "quiet"), *((column(cell), "") for cell in (cells[0] if cells else []))]
 
     def key(self, event: events.Key) -> bool:
+        if event.key == "w" and self.session.values.state.numbers:
+            self.session.values.next_format()
+            return True
         by = {"right": self._columns, "left": -self._columns}.get(event.key)
         if by is None:
             return super().key(event)

@@ -18,6 +18,7 @@ function makePanes(ui) {
       t.columns > t.heads.length ? captioned(w["column-from"], number(t.column, t.columns - 1, w["column-from"], (c) => send("cells", t.row, c))) : "",
       !t.numbers || (!t.cells.length && t.sentence) ? "" : captioned(w["table-format"], choice(t.formats.map((f) => [f, f]), t.format, w["table-format"], (f) => send("values.set_format", f)))),
     t.source ? el("p", { class: "zs-hint" }, t.source) : "",
+    t.note ? el("p", { class: "zs-hint" }, t.note) : "",
     t.sentence ? el("p", { class: "zs-note" }, t.sentence) : "",
     t.cells.length ? grid : "");
     const kind = !t.numbers ? "text" : t.column_labels.length ? "" : "number";

@@ -212,7 +212,8 @@ class ExportPresenter:
             cut, table = session.values.cut(), session.values.array
             if table is None:
                 raise Refused("No table is shown")
-            return lambda: prepared_values(export.ExportSource.of(table, 0, cut), target, chosen)
+            spelling = session.values.spelling()
+            return lambda: prepared_values(export.ExportSource.of(table, 0, cut), target, chosen, spelling)
         if chosen.id == "zarr":
             return lambda: prepared_copy(hierarchy, node.path, target)
         return lambda: prepared_values(export.ExportSource.of(node), target, chosen)
@@ -302,9 +303,12 @@ def prepared_picture(picture: npt.NDArray[np.uint8], target: str) -> Prepared:
     return Prepared(f"{strings.count(width)} × {strings.count(height)} pixels · at most {nbytes}", work)
 
 
-def prepared_values(source: export.ExportSource, target: str, format: Format) -> Prepared:
-    """Prepares to write values to a file. Reads one block to estimate the time."""
-    plan = export.plan(source, target, format)
+def prepared_values(
+    source: export.ExportSource, target: str, format: Format, spelling: Callable[[object], str] | None = None
+) -> Prepared:
+    """Prepares to write values to a file. Reads one block to estimate the time. `spelling`: writes a value of a CSV as
+    text."""
+    plan = export.plan(source, target, format, spelling=spelling)
     seconds = export.estimate(plan)
     absent = AbsentChunks()
 

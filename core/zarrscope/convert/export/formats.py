@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -71,6 +72,8 @@ class ExportPlan:
     """Whether `file_nbytes` is right to a few kilobytes."""
     notes: tuple[str, ...]
     """Sentences about information that the format cannot hold."""
+    spelling: Callable[[object], str] | None = None
+    """For a CSV: the function that writes a value as text; by default the text reads back as the same value."""
 
 
 def format_of(target: str, id: str | None = None) -> Format:
@@ -83,8 +86,14 @@ def format_of(target: str, id: str | None = None) -> Format:
     raise Refused(f"No format is known for {name!r}", advice=f"Give the name one of these endings: {endings}.")
 
 
-def plan(source: ExportSource, target: str, format: Format | None = None) -> ExportPlan:
-    """Plans the export of values. Reads nothing.
+def plan(
+    source: ExportSource,
+    target: str,
+    format: Format | None = None,
+    *,
+    spelling: Callable[[object], str] | None = None,
+) -> ExportPlan:
+    """Plans the export of values. Reads nothing. `spelling`: see ExportPlan.
 
     Raises Refused if the format cannot hold the values, Unsupported if a package is missing.
     """
@@ -108,7 +117,7 @@ def plan(source: ExportSource, target: str, format: Format | None = None) -> Exp
         file_nbytes, exact = prod(source.shape) * CELL_BYTES, False
     elif chosen.id == "zarr" or source.dtype == object:
         exact = False
-    return ExportPlan(source, chosen, target, letters, source.nbytes, file_nbytes, exact, tuple(notes))
+    return ExportPlan(source, chosen, target, letters, source.nbytes, file_nbytes, exact, tuple(notes), spelling)
 
 
 def need_tifffile() -> None:

@@ -143,7 +143,7 @@ def _write_csv(plan: ExportPlan, path: str, read: Callable[[], Iterator[ValueBlo
     """Writes values of up to two axes as rows and columns. With more axes, each row has one value and its index. Each
     field of a structured data type gets a column.
     """
-    source = plan.source
+    source, spelled = plan.source, plan.spelling or cell
     names = source.dtype.names
     with open(path, "w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
@@ -153,12 +153,12 @@ def _write_csv(plan: ExportPlan, path: str, read: Callable[[], Iterator[ValueBlo
                 lows = [low for low, _ in region]
                 for index in np.ndindex(block.shape):
                     value = block[index]
-                    cells = [cell(value[name]) for name in names] if names is not None else [cell(value)]
+                    cells = [spelled(value[name]) for name in names] if names is not None else [spelled(value)]
                     writer.writerow([*(low + i for low, i in zip(lows, index, strict=True)), *cells])
             return
         for _, block in read_rows(source, read):
             for line in block.reshape(block.shape[0] if block.ndim else 1, -1):
-                writer.writerow([cell(value) for value in line])
+                writer.writerow([spelled(value) for value in line])
 
 
 def read_rows(source: ExportSource, read: Callable[..., Iterator[ValueBlock]]) -> Iterator[ValueBlock]:
