@@ -195,3 +195,4 @@ def save_exposure(page: Any, document: Path) -> None:
     assert document.read_bytes() == before, "nothing is written before Save"
     page.click(".zs [data-command=save]")
     page.wait_for_selector(".zs-diff", state="detached")
+    wait_until(lambda: b"0.108" in document.read_bytes())

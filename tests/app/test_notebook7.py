@@ -56,9 +56,11 @@ def _drag(page: Any) -> None:
     page.mouse.move(box["x"] + box["width"] - 3, y, steps=8)
     page.mouse.up()
     until_middle(page, [195, 0, 200])
-    strip = page.locator(".zs-channel canvas").first
-    assert strip.evaluate("(c) => c.width >= c.clientWidth"), "it was drawn when it had its size"
-    box = strip.bounding_box()
+    page.wait_for_function(  # it is drawn when it has its size
+        "() => { const c = document.querySelector('.zs-channel canvas');"
+        " return c?.clientWidth && c.width >= c.clientWidth; }"
+    )
+    box = page.locator(".zs-channel canvas").first.bounding_box()
     y = box["y"] + box["height"] / 2
     page.mouse.move(box["x"] + box["width"] - 2, y)
     page.mouse.down()
@@ -97,8 +99,7 @@ def _dark(page: Any) -> None:
         "() => getComputedStyle(document.querySelector('.zs')).backgroundColor.match(/[0-9]+/g).slice(0, 3).map(Number)"
     )
     ink = ground.replace("backgroundColor", "color")
-    assert min(page.evaluate(ground)) > 200
-    assert max(page.evaluate(ink)) < 120
+    page.wait_for_function(f"() => Math.min(...({ground})()) > 200 && Math.max(...({ink})()) < 120")
     page.evaluate("() => window.jupyterapp.commands.execute('apputils:change-theme', { theme: 'JupyterLab Dark' })")
     # While Notebook exchanges its style sheets the ground is transparent and the ink is the page's own
     page.wait_for_function(f"() => Math.max(...({ground})()) < 60 && Math.min(...({ink})()) > 150")

@@ -78,17 +78,21 @@ def test_a_channel_among_few_is_found_with_a_key(opened_widget: Open, tmp_path: 
     image(tmp_path / "few.zarr", ("DAPI", "GFP", "mCherry"))
     page = opened_widget(tmp_path / "few.zarr")
     shown = page.session.slice
-    field = page.page.locator(".zs-find-channel")
-    assert not field.is_visible(), "three channels need no field"
+    # Three channels need no field
+    without_field = (
+        "document.querySelectorAll('.zs-channel').length === 3"
+        " && !document.querySelector('.zs-find-channel')?.checkVisibility()"
+    )
+    page.until(without_field)
     page.click(CANVAS)
     page.press("Control+Shift+F")
     page.until("document.activeElement.className === 'zs-find-channel'")
     page.type("nothing")
-    page.until("/No channel/.test(document.querySelector('.zs-display').textContent)")
-    assert page.page.locator(".zs-channel").count() == 0
+    page.until(
+        "/No channel/.test(document.querySelector('.zs-display').textContent) && !document.querySelector('.zs-channel')"
+    )
     page.press("Escape")
-    page.until("document.querySelectorAll('.zs-channel').length === 3")
-    assert not field.is_visible()
+    page.until(without_field)
     page.press("Control+Shift+F")
     page.until("document.activeElement.className === 'zs-find-channel'")
     page.type("cherry")
@@ -123,8 +127,10 @@ def test_the_found_channel_is_scrolled_into_view(opened_widget: Open, tmp_path: 
     page.widget.add(str(tmp_path / "others.zarr"))
     page.wait(lambda: page.widget.url.endswith("others.zarr"), "the other place")
     page.wait(lambda: page.widget.session.slice.state.kind == "image", "its image")
-    page.until(f"document.querySelectorAll('.zs-channel').length === {len(NAMES)}")
-    assert page.page.locator(".zs-find-channel").input_value() == "", "another image is searched anew"
+    page.until(  # another image is searched anew
+        f"document.querySelectorAll('.zs-channel').length === {len(NAMES)}"
+        " && document.querySelector('.zs-find-channel').value === ''"
+    )
 
 
 def test_a_pasted_view_is_opened(opened_widget: Open, tmp_path: Path) -> None:

@@ -81,6 +81,8 @@ def test_channels_have_headings_and_stand_on_one_line(image: str, tmp_path: Path
             page.goto(html.as_uri())
             page.wait_for_selector(".zs-columns")
             page.screenshot(path=str(tmp_path / "form.png"))
+            narrow = "1" if width == 500 else ""
+            page.wait_for_selector(f".zs[data-narrow='{narrow}']")  # it is arranged for its width a moment later
             heads = page.evaluate("() => [...document.querySelectorAll('.zs-columns .hd')].map((h) => h.textContent)")
             assert {"colour", "name", "contrast from", "contrast to", "shown"} <= {*heads}
             assert not [head for head in heads if head.endswith((" y", " x"))], "a heading holds for all rows"
