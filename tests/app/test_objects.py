@@ -38,6 +38,16 @@ def test_each_leads_to_its_place(array: Any, tmp_path: Path) -> None:
         target_of(3)
 
 
+def test_a_tree_of_xarray_leads_to_its_group(tmp_path: Path) -> None:
+    xarray = pytest.importorskip("xarray")
+    place = str(tmp_path / "x.zarr")
+    xarray.DataTree.from_dict({"/g/a": xarray.Dataset({"v": ("x", np.arange(4))})}).to_zarr(place, consolidated=False)
+    tree = xarray.open_datatree(place, engine="zarr", consolidated=False)
+    with zarrscope.open(place) as h:
+        assert target_of(tree)[:2] == (h.url, None)
+        assert target_of(tree["g"])[:2] == (h.url, "/g")
+
+
 @pytest.mark.parametrize("writable", [False, True])
 def test_a_session_shows_an_object_at_its_node(array: Any, writable: bool) -> None:
     target = target_of(array)

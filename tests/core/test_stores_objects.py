@@ -213,6 +213,33 @@ def test_datasets_of_xarray_lead_to_their_group(chunks: Any, tmp_path: Path) -> 
             zarrscope.open(opened.v.data + opened.w.data)
 
 
+@pytest.mark.skipif(find_spec("xarray") is None, reason="xarray is not installed")
+@pytest.mark.parametrize("chunks", [{}, None])
+def test_trees_of_xarray_lead_to_their_group(chunks: Any, tmp_path: Path) -> None:
+    import xarray
+
+    made = xarray.Dataset({"v": (("y", "x"), np.arange(12).reshape(3, 4))})
+    tree = xarray.DataTree.from_dict({"/": made, "/a": made, "/a/b": made, "/empty/c": made})
+    with pytest.raises(Refused, match="not opened from Zarr"):
+        zarrscope.open(tree)
+    tree.to_zarr(tmp_path / "x.zarr")
+    opened = xarray.open_datatree(tmp_path / "x.zarr", engine="zarr", chunks=chunks)
+    inner = xarray.open_datatree(tmp_path / "x.zarr", engine="zarr", chunks=chunks, group="a")
+    places = [(opened, "/"), (opened["a"], "/a"), (opened["a/b"], "/a/b"), (opened["empty"], "/empty"), (inner, "/a"),
+              (opened["a"].dataset, "/a"), (opened["a"].to_dataset(), "/a"), (opened["a/v"], "/a/v")]  # fmt: skip
+    if chunks is not None:  # numpy's values are in memory after that
+        more = opened.map_over_datasets(lambda one: one + 1)
+        places += [(more, "/"), (more["a"], "/a"), (inner.map_over_datasets(lambda one: one * 2), "/a")]
+        with pytest.raises(Refused, match="several groups"):
+            zarrscope.open(
+                xarray.DataTree.from_dict({"/": opened["a"].to_dataset(), "/c": more["empty/c"].to_dataset()})
+            )
+    for value, path in places:
+        h = zarrscope.open(value)
+        assert (h.url, h.initial_path) == (open_store(str(tmp_path / "x.zarr")).url, path)
+    assert zarrscope.open(opened)["/a/b/v"][1].tolist() == [4, 5, 6, 7]
+
+
 # ------------------------------------------------------------------ the sentences of failed openings
 def test_what_leads_nowhere_is_told(tmp_path: Path) -> None:
     import dask.array

@@ -451,8 +451,8 @@ def explore(
     state: str | None = None,
 ) -> Explorer:
     """Shows `target` in a cell: an address, a zarrscope Hierarchy, Group or Array, or any other object for
-    zarrscope.open: a node or store of zarr-python, a Dataset of xarray or an array of dask that came from Zarr, a file
-    system, a mapping. `further` targets stand in the same tree; `target` is in front.
+    zarrscope.open: a node or store of zarr-python, a Dataset or DataTree of xarray or an array of dask that came from
+    Zarr, a file system, a mapping. `further` targets stand in the same tree; `target` is in front.
 
     `editable` opens it for writing (attributes only; every write needs a Save after a diff; edits that were unsaved
     when the kernel ended are offered when the address is explored again). `follow_links` also follows links that lead

@@ -60,7 +60,8 @@ def open(
     url
         A path, a URL, a zip file, or a Store. Also an object: a mapping from keys to bytes, a file system, mapper or
         path of fsspec and upath, a Store, StorePath, Group or Array of zarr-python, a store of obstore, a ZipFile, a
-        Dataset of xarray or an array of dask that came from Zarr. If it is a node, `initial_path` is its path.
+        Dataset or DataTree of xarray or an array of dask that came from Zarr. If it is a node, `initial_path` is its
+        path.
     mode
         "r" reads; "r+" reads and writes an existing hierarchy; "a" creates one if there is none; "w-" creates one and
         refuses an existing one.

@@ -29,6 +29,7 @@ _ADVICE = (
     "Pass an address, a Store, a mapping from keys to bytes, a file system of fsspec, a store or node of zarr-python, "
     "a store of obstore, a ZipFile, or an object of xarray or dask that was opened from Zarr."
 )
+_TREE_ADVICE = "Pass one of its nodes."
 
 
 class Given(NamedTuple):
@@ -77,7 +78,7 @@ def _found(value: Any, mode: Mode) -> Given | None:
         return Given(_of_zarr_python(value, mode))
     if _is(value, "fsspec.mapping", "FSMap"):
         return Given(_file_system(value.fs, value.root, mode))
-    if isinstance(value, Mapping) and not _is(value, "xarray", "Dataset"):
+    if isinstance(value, Mapping) and not _is(value, "xarray", "Dataset", "DataTree"):
         from zarrscope.stores.mapping import MappingStore
 
         return Given(MappingStore(value))
@@ -89,6 +90,8 @@ def _found(value: Any, mode: Mode) -> Given | None:
         return Given(_file_system(value.fs, value.path, mode))
     if _is(value, "obstore.store", "ObjectStoreMethods", "_ObjectStoreMixin"):
         return Given(_bucket(value, mode))
+    if _is(value, "xarray", "DataTree"):
+        return _of_tree(value, mode)
     if _is(value, "xarray", "Dataset", "DataArray", "Variable") or _is(value, "dask", "Array"):
         return _of_arrays(value, mode)
     return None
@@ -201,8 +204,8 @@ def _of_node(node: Any, mode: Mode) -> Given:
 def _of_arrays(value: Any, mode: Mode) -> Given:
     """The Zarr array from which a dask array or DataArray is read, or the group from which a Dataset is read."""
     whole = _is(value, "xarray", "Dataset")
-    group = getattr(getattr(getattr(value, "_close", None), "__self__", None), "zarr_group", None)
-    if whole and _is(group, "zarr", "Group"):
+    group = _group_of(value)
+    if whole and group is not None:
         return _of_node(group, mode)
     variables = list(value.variables.values()) if whole else [getattr(value, "variable", value)]
     arrays: dict[tuple[int, str], Any] = {}
@@ -228,6 +231,34 @@ def _of_arrays(value: Any, mode: Mode) -> Given:
     if len(groups) > 1 or len({_store_key(array) for array in arrays.values()}) > 1:
         raise Refused(f"This {name} was combined from several groups", advice="Pass one of its variables.")
     return found._replace(path=found.path.rpartition("/")[0] or "/")
+
+
+def _of_tree(tree: Any, mode: Mode) -> Given:
+    """The group from which a DataTree is read: its own, or that of the lazy arrays in all of its nodes."""
+    group = _group_of(tree)
+    if group is not None:
+        return _of_node(group, mode)
+    found: dict[tuple[str, str], Any] = {}
+    for node in tree.subtree:
+        below = node.path.removeprefix(tree.path if tree.path != "/" else "").strip("/")
+        for variable in node.variables.values():
+            for array in _arrays_of(getattr(variable, "_data", variable)):
+                place = str(getattr(array, "store_path", array).path).rpartition("/")[0]
+                if place != below and not place.endswith("/" + below) and below:
+                    raise Refused("The nodes of this DataTree have other places in Zarr", advice=_TREE_ADVICE)
+                found.setdefault((_store_key(array), place.removesuffix(below).rstrip("/")), array)
+    if not found:
+        raise Refused("This DataTree was not opened from Zarr, or its values are in memory by now", advice=_ADVICE)
+    if len(found) > 1:
+        raise Refused("This DataTree was combined from several groups", advice=_TREE_ADVICE)
+    (((_, path), array),) = found.items()
+    return _of_node(array, mode)._replace(path="/" + path)
+
+
+def _group_of(value: Any) -> Any:
+    """The group of zarr-python that an object of xarray closes when it is closed; None for one that was computed."""
+    group = getattr(getattr(getattr(value, "_close", None), "__self__", None), "zarr_group", None)
+    return group if _is(group, "zarr", "Group") else None
 
 
 def _store_key(array: Any) -> str:
