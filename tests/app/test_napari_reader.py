@@ -318,8 +318,12 @@ def test_the_command_line_of_napari_is_used_by_a_person(viewer: Any, qtbot: Any,
 def test_a_login_is_asked_for_in_the_dock(viewer: Any, qtbot: Any, slow: WebServer) -> None:
     slow.token = "key=a-secret"
     place = f"{slow.url}/image"
-    with pytest.raises(Denied, match="401"):
-        viewer.open(place, plugin="zarrscope")
+    for more in ({}, {"storage_options": {"anon": True}}, {"metadata": {"storage_options": {"anon": True}}}):
+        with pytest.raises(Denied, match=r"401.* zarrscope_app\.napari\.reader\.read\(…, storage_options="):
+            viewer.open(place, plugin="zarrscope", **more)
+    with pytest.raises(Denied) as told:
+        read(place)
+    assert "viewer.open" not in str(told.value)
     assert person(viewer, qtbot, place, lambda: None) == []
     (dock,) = viewer.window._qt_window.findChildren(Explorer)
     qtbot.waitUntil(lambda: dock.offers["credentials"].isVisible(), timeout=int(3 * SECONDS * 1000))

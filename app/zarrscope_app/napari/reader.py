@@ -33,6 +33,7 @@ def opened(path: str | list[str]) -> list[Any]:
     from zarrscope.errors.confidential import public
     from zarrscope_app.napari.background_jobs import Stopped, while_shown
     from zarrscope_app.presenters import strings
+    from zarrscope_app.presenters.advice import advise_read
     from zarrscope_app.presenters.image.choice import NoImage, SeveralImages
     from zarrscope_app.presenters.problems import is_answerable
 
@@ -48,6 +49,7 @@ def opened(path: str | list[str]) -> list[Any]:
     except ZarrscopeError as error:
         told = strings.problem(error)
         if not is_answerable(told) or not _is_person() or not _ask(path, told.headline, add=True):
+            advise_read(error)
             raise
     except Stopped:
         _tell(strings.STOPPED)

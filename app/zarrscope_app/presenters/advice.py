@@ -13,6 +13,10 @@ TAKE_AS_MISSING = (
 """Beside this sentence stands the command that does so."""
 
 
+_READ_TAKES_OPTIONS = (
+    "napari's viewer.open passes no options to a reader; zarrscope_app.napari.reader.read(…, storage_options={…}) "
+    "takes them, and its layers are added with viewer.add_layer(napari.layers.Layer.create(*layer))."
+)
 _WORDS = (
     (re.escape(Denied.UNTOLD_ADVICE), TAKE_AS_MISSING),
     (r"(?:open|read it) with --follow-links \(follow_links=True\)", "follow links"),
@@ -26,6 +30,13 @@ _WORDS = (
 def advice_of(error: ZarrscopeError) -> str:
     """The advice, which may name a command that the applications offer; "" if there is none."""
     return in_applications(error.advice or "")
+
+
+def advise_read(error: ZarrscopeError) -> None:
+    """Adds to the advice of an error that options might solve how a script in napari gives them."""
+    advice = error.advice or ""
+    if isinstance(error, Denied) or "storage_options" in advice:
+        error.advice = f"{advice} {_READ_TAKES_OPTIONS}".strip()
 
 
 def in_applications(text: str) -> str:
