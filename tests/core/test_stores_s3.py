@@ -6,16 +6,18 @@ import contextlib
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
 import pytest
 
 import servers
+from aws_keys import PROFILE, forget_environment
 from contracts.absence import CHUNK, VALUES, Absence
-from zarrscope.errors import Unreadable
+from zarrscope.errors import Denied, Unreadable
 from zarrscope.stores.fsspec import FsspecStore
-from zarrscope.stores.object_store import ObjectStore
+from zarrscope.stores.object_store import ObjectStore, open_bucket
 from zarrscope.stores.store import Store
 
 
@@ -127,3 +129,62 @@ class TestS3OfObstore(TestS3OfFsspec):
         with super().serving("honest"):
             self.gate.answer = answer
             yield self.store("s3://bucket/x.zarr", **settings)
+
+
+class _Members(servers.S3Gate):
+    """A bucket whose values some may read: "nobody", only the key "GOODKEY" ("members"), or only requests without
+    a signature ("public"). No request may list."""
+
+    def __init__(self) -> None:
+        self.readers = "nobody"
+        self.asked: list[str] = []
+
+    def refusal(self, environ: Any) -> servers.S3Refusal | None:
+        if environ["REQUEST_METHOD"] == "PUT":
+            return None
+        signed = environ.get("HTTP_AUTHORIZATION", "")
+        key = signed.partition("Credential=")[2].partition("/")[0]
+        self.asked.append(key or "nobody's")
+        environ.setdefault("HTTP_AUTHORIZATION", "AWS k:s")  # moto itself lets no unsigned request read
+        if {"nobody": False, "members": key == "GOODKEY", "public": not signed}[self.readers]:
+            return None
+        return servers.S3Refusal("403 Forbidden", "AccessDenied" if not signed else "InvalidAccessKeyId")
+
+
+@pytest.mark.parametrize("backend", ["obstore", "fsspec"])
+def test_credentials_are_tried_in_order_until_one_may_read(
+    backend: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forget_environment(monkeypatch)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "FOREIGN")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "s")
+    (tmp_path / ".aws").mkdir()
+    (tmp_path / ".aws" / "credentials").write_text(PROFILE.format("default", "GOODKEY"))
+    gate, order = _Members(), ("the environment", "the profile default", "without credentials")
+    with servers.s3(gate) as url:
+        servers.create_bucket(url, "shared")
+        told: dict[str, Any] = {"endpoint": url, "region": "us-east-1"}
+        keys = {"key": "k", "secret": "s"}
+        ObjectStore("s3://shared/x.zarr", writable=True, **told, **keys).set("a", b"value")
+        more = {"skip_instance_cache": True} if backend == "fsspec" else {}
+        for readers, used in (("members", "GOODKEY"), ("public", "nobody's")):
+            gate.readers, gate.asked = readers, []
+            store = open_bucket("s3://shared/x.zarr", "r", {**told, "backend": backend, "attempts": 1, **more})
+            assert store.get("a") == b"value"
+            assert gate.asked[0] == "FOREIGN"
+            gate.asked = []
+            assert store.get("a") == b"value"
+            assert [answer for _, answer in store.get_many([("a", None), ("a", None)])] == [b"value"] * 2
+            assert store.size("a") == 5
+            assert set(gate.asked) == {used}, "the accepted credentials are used from then on"
+        gate.readers = "nobody"
+        for act in ("get", "size", "list_dir"):
+            store = open_bucket("s3://shared/x.zarr", "r", {**told, "backend": backend, "attempts": 1, **more})
+            with pytest.raises(Denied) as caught:
+                list(store.list_dir("")) if act == "list_dir" else getattr(store, act)("a")
+            assert caught.value.tried == order
+            assert ", ".join(order) in str(caught.value)
+        with pytest.raises(Denied) as caught:
+            open_bucket("s3://shared/x.zarr", "r", {**told, **keys, "backend": backend, "attempts": 1, **more}).get("a")
+        assert caught.value.tried == ("the options",)

@@ -32,11 +32,14 @@ BucketOptions = Mapping[str, Any]
 @dataclass(frozen=True)
 class BucketLogin:
     """One set of credentials: its name for messages, the settings for obstore, and a function that returns the access
-    keys if the settings contain none."""
+    keys if the settings contain none. `profile`: the profile of ~/.aws that they come from. `assumable`: whether
+    obstore can use them; without boto3 it cannot use profiles with single sign-on or a role."""
 
     name: str
     config: dict[str, Any] = field(default_factory=dict, repr=False)
     provider: Callable[[], Any] | None = field(default=None, repr=False)
+    profile: str = ""
+    assumable: bool = True
 
 
 @dataclass(frozen=True, repr=False)
@@ -56,6 +59,7 @@ class GivenKeys:
 
 
 ANONYMOUS = "without credentials"
+OPTIONS = "the options"
 
 
 @dataclass(frozen=True)
@@ -83,10 +87,15 @@ class Service:
 
 
 def logins(service: Service, options: BucketOptions) -> Iterator[BucketLogin]:
-    """The credentials to try for `service`, in order; at least one.
+    """The credentials that obstore can try for `service`, in order; at least one.
 
     Raises Refused for a profile that does not exist.
     """
+    return (login for login in every_login(service, options) if login.assumable)
+
+
+def every_login(service: Service, options: BucketOptions) -> Iterator[BucketLogin]:
+    """As `logins`, with those that only other packages can use."""
     settings = _settings(service, options)
     conceal(settings)
     if settings.pop("anon", False) or settings.get("skip_signature"):
@@ -122,7 +131,7 @@ def _s3_logins(settings: dict[str, Any]) -> Iterator[BucketLogin]:
     files = _aws_files()
     place = {**_s3_place_of(files.get(named or "default", {})), **settings}
     if given:
-        yield BucketLogin("the options", place, _given(given))
+        yield BucketLogin(OPTIONS, place, _given(given))
         return
     if named:
         if profile and profile not in files:
@@ -153,15 +162,16 @@ _ROLES = (
 def _of_profile(name: str, told: BucketOptions, place: dict[str, Any]) -> Iterator[BucketLogin]:
     found = {key: told[f"aws_{key}"] for key in _KEYS if told.get(f"aws_{key}")}
     if "access_key_id" in found:
-        yield BucketLogin(f"the profile {name}", place, _given(found))
+        yield BucketLogin(f"the profile {name}", place, _given(found), name)
     elif any(key.startswith(("sso_", "role_arn", "credential_process", "source_profile")) for key in told):
         try:
             import boto3
             from obstore.auth.boto3 import Boto3CredentialProvider
 
-            yield BucketLogin(f"the profile {name}", place, Boto3CredentialProvider(boto3.Session(profile_name=name)))
-        except Exception:  # boto3 is not installed, or finds no login: try the next credentials
-            return
+            provider = Boto3CredentialProvider(boto3.Session(profile_name=name))
+        except Exception:  # boto3 is not installed, or finds no login
+            provider = None
+        yield BucketLogin(f"the profile {name}", place, provider, name, assumable=provider is not None)
 
 
 def _given(keys: Mapping[str, str]) -> GivenKeys:
@@ -216,7 +226,7 @@ def _gcs_logins(settings: dict[str, Any]) -> Iterator[BucketLogin]:
     if any(name in settings for name in ("service_account", "service_account_key", "bearer_token")) or (
         "application_credentials" in settings
     ):
-        yield BucketLogin("the options", settings)
+        yield BucketLogin(OPTIONS, settings)
         return
     named = os.environ.get("GOOGLE_APPLICATION_CREDENTIALS")
     if named and os.path.exists(named):
@@ -247,7 +257,7 @@ def _azure_logins(settings: dict[str, Any]) -> Iterator[BucketLogin]:
     told = settings.pop("connection_string", None)
     settings |= _connection(told) if told else {}
     if any(name in settings for name in _AZURE_SECRETS):
-        yield BucketLogin("the options", settings)
+        yield BucketLogin(OPTIONS, settings)
         return
     around = _connection(environ.get("AZURE_STORAGE_CONNECTION_STRING", ""))
     for variable, name in (

@@ -9,23 +9,24 @@ A value is absent if the service says so. If access is denied, Denied is raised.
 to absent values too; remote.py says how the store finds out whether it does. A bucket that does not exist raises
 NotFound.
 
-Credentials come from the places that the services' own tools use (environment, configuration files); if there are none,
-buckets of S3 are read anonymously. Options other than those of network.py are passed to the file system, under its own
-names (`file_system_options`).
+The credentials of a bucket are tried in the order of credentials.py, each with a file system of its own; the first that
+the service accepts are used from then on. Options other than those of network.py are passed to the file system, under
+its own names (fsspec_logins.py).
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
+import threading
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from zarrscope.errors import Denied, NotFound, Unreadable, Unsupported, ZarrscopeError
 from zarrscope.errors.confidential import cause, conceal, public_options
 from zarrscope.model.storage import Answer, ByteRange, Entry, Request
 from zarrscope.stores.address_options import split_options
+from zarrscope.stores.fsspec_logins import FileSystemLogin, file_system_logins
 from zarrscope.stores.keys import too_large
 from zarrscope.stores.local.links import endless, no_end
 from zarrscope.stores.network import Network, network, others
@@ -36,6 +37,8 @@ from zarrscope.stores.store import Store
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
+
+T = TypeVar("T")
 
 _ABSENT = (FileNotFoundError, IsADirectoryError, NotADirectoryError)
 _NO_LOGIN = ("NoCredentialsError", "PartialCredentialsError", "TokenRetrievalError", "UnauthorizedSSOTokenError")
@@ -48,6 +51,8 @@ class FsspecStore(RemoteStore):
 
     listable = True
     _filesystem: AbstractFileSystem
+    _logins: Sequence[FileSystemLogin] = ()
+    _most_tried = 0
     _disconnected = False
 
     def __init__(self, url: str, **options: Any) -> None:
@@ -56,17 +61,10 @@ class FsspecStore(RemoteStore):
         self.url = url.rstrip("/")
         self.network = network(options)
         scheme = place.partition("://")[0]
-        asked = file_system_options(scheme, {**told, **others(options)})
+        found = file_system_logins(scheme, {**told, **others(options)})
         try:
-            import fsspec
-
             with self._naming(""):
-                files, root = fsspec.core.url_to_fs(
-                    place,
-                    # with sftp, fsspec passes every option to paramiko, which does not know this one
-                    **({} if scheme == "sftp" else {"use_listings_cache": False}),
-                    **{**self._bounded(scheme), **asked},
-                )
+                files, root = self._made(place, found[0])
         except (ImportError, ValueError) as error:
             raise Unsupported(
                 f"Reading from {scheme}:// needs a package that is not installed: {error}",
@@ -74,9 +72,8 @@ class FsspecStore(RemoteStore):
                 store=url,
                 advice="Install the package that fsspec names.",
             ) from cause(error)
-        if hasattr(files, "retries"):  # s3fs repeats requests, too: by default five times
-            files.retries = self.network.attempts
         self._hold(files, root, self.network)
+        self._use(found)
         self._public_options = public_options(others(options))
         self._bucket = self._root.partition("/")[0] if scheme in _IN_BUCKETS else ""
 
@@ -86,11 +83,27 @@ class FsspecStore(RemoteStore):
         self._root = root.rstrip("/")
         self._bucket = ""
         self._bucket_seen = False
+        self._use([FileSystemLogin("", {})])
         self._disconnected = False
         self._linked: set[str] = set()
         """The prefixes of links to folders that were seen in listings."""
         self._asks_sizes = False
         """Whether the file system does not support ranges from the end."""
+
+    def _made(self, place: str, login: FileSystemLogin) -> tuple[AbstractFileSystem, str]:
+        """A file system with these credentials, and the path of the place in it."""
+        import fsspec
+
+        scheme = place.partition("://")[0]
+        files, root = fsspec.core.url_to_fs(
+            place,
+            # with sftp, fsspec passes every option to paramiko, which does not know this one
+            **({} if scheme == "sftp" else {"use_listings_cache": False}),
+            **{**self._bounded(scheme), **login.options},
+        )
+        if hasattr(files, "retries"):  # s3fs repeats requests, too: by default five times
+            files.retries = self.network.attempts
+        return files, root
 
     def _bounded(self, scheme: str) -> dict[str, Any]:
         """Options that set the time-outs and attempts of `network` in the client that fsspec uses for S3."""
@@ -100,6 +113,47 @@ class FsspecStore(RemoteStore):
         times = {"connect_timeout": min(silent, 20.0), "read_timeout": silent}
         return {"config_kwargs": {**times, "retries": {"max_attempts": self.network.attempts, "mode": "standard"}}}
 
+    # ------------------------------------------------------------------ credentials
+    def _use(self, found: list[FileSystemLogin]) -> None:
+        """Begins to try these credentials; the file system of this store has the first of them."""
+        self._logins = found
+        self._login = 0
+        """The index of the credentials of the file system."""
+        self._most_tried = 0
+        """The index of the last credentials that were tried."""
+        self._settled = len(found) == 1
+        """Whether the service accepted credentials, or rejected all."""
+        self._changing_login = threading.Lock()
+
+    def _another_login(self, tried: int, *, lists: bool = False) -> bool:
+        """Whether a request that was denied with the credentials of the index `tried` should be sent again with others.
+        `lists`: it was for a listing, which a service may deny where it allows reading. Waits, because a file system
+        may look up its credentials when it is made."""
+        with self._changing_login:
+            if self._settled or tried != self._login:
+                return tried != self._login
+            following = (tried + 1) % len(self._logins)
+            with self._naming(""):
+                self._filesystem, _ = self._made(split_options(self.url)[0], self._logins[following])
+            self._login = following
+            self._most_tried = max(self._most_tried, following)
+            self._settled = following == 0 and not lists  # no credentials work: the first ones' error says most
+            return following != 0
+
+    def _answer_to(self, act: Callable[[AbstractFileSystem], T], key: str, *, lists: bool = False) -> T:
+        """The result of `act` with the first credentials that the service accepts. Not for the event loop's thread."""
+        while True:
+            tried = self._login
+            try:
+                with self._naming(key):
+                    answer = act(self._filesystem)
+            except Denied:
+                if not self._another_login(tried, lists=lists):
+                    raise
+            else:
+                self._settled = True
+                return answer
+
     def _place_of(self) -> Hashable:
         if not self._filesystem.async_impl:
             return None
@@ -107,7 +161,8 @@ class FsspecStore(RemoteStore):
 
     def _take(self, other: FsspecStore) -> None:
         super()._take(other)
-        self._filesystem = other._filesystem
+        self._filesystem, self._logins, self._login = other._filesystem, other._logins, other._login
+        self._most_tried, self._settled = other._most_tried, other._settled
 
     # ------------------------------------------------------------------ reading
     @property
@@ -119,6 +174,7 @@ class FsspecStore(RemoteStore):
         return f"{self._root}/{key}" if key else self._root
 
     async def _fetch(self, key: str, part: ByteRange | None, limit: int | None) -> bytes | None:
+        tried = self._login
         try:
             value = await asyncio.wait_for(self._cat(key, part, limit), self._longest(part, limit))
         except ZarrscopeError:
@@ -129,14 +185,20 @@ class FsspecStore(RemoteStore):
             self._check_bucket(error)
             return None
         except Exception as error:
-            failed = self._failed(error, key)
+            if isinstance(self._failed(error, key), Denied) and (
+                await asyncio.get_running_loop().run_in_executor(None, self._another_login, tried)
+            ):
+                return await self._fetch(key, part, limit)
+            failed = self._failed(error, key)  # names all credentials that were tried meanwhile
             if not isinstance(failed, Denied):
                 raise failed from cause(error)
             failed.untold = failed.untold and bool(await self._answer_of_nothing())
             await self._raise_denied(failed)
             return None
-        if self._read_before is None and value is not None:
-            self._read_before = key
+        if value is not None:
+            self._settled = True
+            if self._read_before is None:
+                self._read_before = key
         return value
 
     async def _cat(self, key: str, part: ByteRange | None, limit: int | None) -> bytes | None:
@@ -230,15 +292,18 @@ class FsspecStore(RemoteStore):
 
     def size(self, key: str) -> int | None:
         """The size of the value in bytes; None when absent."""
-        with self._naming(key):
+
+        def size(files: AbstractFileSystem) -> int | None:
             try:
-                found = self._filesystem.info(self._path(key))
+                found = files.info(self._path(key))
             except _ABSENT as error:
                 if (reason := _hidden_in(error)) is not None:
                     raise reason from None
                 self._check_bucket(error)
                 return None
             return int(found["size"]) if found["type"] == "file" else None
+
+        return self._answer_to(size, key)
 
     def close(self) -> None:
         """Closes the connection of an SFTP file system; the next request opens it again."""
@@ -280,13 +345,14 @@ class FsspecStore(RemoteStore):
 
     def _listed(self, prefix: str, how: str) -> list[dict[str, Any]]:
         path = self._path(prefix.rstrip("/"))
-        with self._naming(prefix):
-            try:
-                found = getattr(self._filesystem, how)(path, detail=True)
-            except (FileNotFoundError, NotADirectoryError) as error:
+        try:
+            found = self._answer_to(lambda files: getattr(files, how)(path, detail=True), prefix, lists=True)
+        except (FileNotFoundError, NotADirectoryError) as error:
+            with self._naming(prefix):
                 self._need_bucket(error)
-                return []
-            if not found:
+            return []
+        if not found:
+            with self._naming(prefix):
                 self._need_bucket(None)
         rows = found.values() if isinstance(found, dict) else found
         # Left out: the folder itself, for which some tools store an empty object, and a file that is listed as itself.
@@ -332,13 +398,16 @@ class FsspecStore(RemoteStore):
         if isinstance(error, TimeoutError):
             message = f"The request failed: it took too long ({str(error) or 'time-out'})"
         if isinstance(error, PermissionError) or _code(error) in ABOUT_LOGINS or type(error).__name__ in _NO_LOGIN:
+            tried = tuple(login.name for login in self._logins[: self._most_tried + 1] if login.name)
             return Denied(
                 message,
                 untold=self._filesystem.async_impl and _code(error) in ABOUT_VALUES,
-                tried=("the environment",) if self._bucket else (),
+                tried=tried,
                 store=self.url,
                 key=key or None,
-                advice="Check the credentials: they come from the environment, as for the service's own tools.",
+                advice=f"Check the credentials. Tried: {', '.join(tried)}."
+                if tried
+                else "Check the credentials: they come from the environment, as for the service's own tools.",
             )
         return Unreadable(
             message, store=self.url, key=key or None, advice="Check the address and the network, then try again."
@@ -363,30 +432,6 @@ def _bounds_of(part: ByteRange) -> dict[str, int | None]:
     if part.start is None:
         return {"start": -(part.length or 0)}
     return {"start": part.start, "end": None if part.length is None else part.start + part.length}
-
-
-def _credentials(scheme: str, asked: dict[str, Any]) -> dict[str, Any]:
-    """Options for anonymous access, if neither the given options `asked` nor the environment contain credentials."""
-    if scheme in ("s3", "s3a") and asked.keys().isdisjoint(("anon", "key", "secret", "token", "profile")):
-        home = os.path.expanduser("~/.aws")
-        known = any(name.startswith("AWS_") and "REGION" not in name and "ENDPOINT" not in name for name in os.environ)
-        return {} if known or os.path.isdir(home) else {"anon": True}
-    return {}
-
-
-def file_system_options(scheme: str, options: dict[str, Any]) -> dict[str, Any]:
-    """The options for fsspec: options from addresses and the command line get the names that s3fs, gcsfs and adlfs use.
-    If no credentials are known, an option for anonymous access is added."""
-    found = dict(options)
-    found.pop("backend", None)
-    anonymous, endpoint, region = (found.pop(name, None) for name in ("anon", "endpoint", "region"))
-    if anonymous is not None:
-        found |= ({"token": "anon"} if anonymous else {}) if scheme in ("gs", "gcs") else {"anon": anonymous}
-    if endpoint:
-        found["account_host" if scheme in ("abfs", "abfss", "az") else "endpoint_url"] = endpoint
-    if region:
-        found["client_kwargs"] = {**found.get("client_kwargs", {}), "region_name": region}
-    return {**_credentials(scheme, found), **found}
 
 
 def open_bucket(url: str, mode: Mode, options: StoreOptions) -> Store:

@@ -21,7 +21,7 @@ from zarrscope.errors import Refused, Unreadable, ZarrscopeError
 from zarrscope.errors.confidential import public
 from zarrscope.model.storage import ByteRange
 from zarrscope.stores.address_options import BUCKETS
-from zarrscope.stores.fsspec import file_system_options
+from zarrscope.stores.fsspec_logins import file_system_logins, file_system_options
 from zarrscope.stores.http import HTTPStore
 from zarrscope.stores.network import SETTINGS, Network
 from zarrscope.stores.object_store import ObjectStore
@@ -168,8 +168,11 @@ def bucket_files(scheme: str, settings: Network, options: Mapping[str, Any]) -> 
     import fsspec
     from fsspec.implementations.asyn_wrapper import AsyncFileSystemWrapper
 
+    logins = file_system_logins(scheme, options)
+    # With several credentials to try, the file system takes those that it finds itself.
+    told = logins[0].options if len(logins) == 1 else file_system_options(scheme, options)
     # fsspec would return the file system of an earlier hierarchy, whose credentials may have expired.
-    found = fsspec.filesystem(scheme, skip_instance_cache=True, **file_system_options(scheme, dict(options)))
+    found = fsspec.filesystem(scheme, skip_instance_cache=True, **told)
     return found if found.async_impl else AsyncFileSystemWrapper(found)
 
 

@@ -224,6 +224,8 @@ class RemoteStore(Store):
                 error.advice = "A value that was read before cannot be read any more: check the credentials."
                 if self._read_before is None:
                     error.advice = "Nothing at all could be read there: check the address and the credentials."
+            if error.tried:
+                error.advice += f" Tried: {', '.join(error.tried)}."
         raise error
 
     async def _still_readable(self) -> bool:
