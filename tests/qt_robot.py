@@ -22,6 +22,7 @@ from qtpy.QtWidgets import (
 )
 
 from contracts.journeys import SECONDS, Robot
+from narrowing import not_none
 from zarrscope_app.presenters import Forgetful, Session, SlicePresenter, TileState
 from zarrscope_app.presenters.commands import command
 from zarrscope_app.presenters.session.actions import can_undo
@@ -214,7 +215,7 @@ class QtRobot(Robot):
         index = form.model.at(place, 1)
         form.view.setCurrentIndex(index)
         form.view.edit(index)
-        editor = form.view.viewport().findChild(QLineEdit)
+        editor = not_none(form.view.viewport()).findChild(QLineEdit)
         assert editor is not None, f"{pointer} cannot be edited"
         editor.selectAll()
         QTest.keyClicks(editor, text)
@@ -246,10 +247,10 @@ class QtRobot(Robot):
         found.add(index.data())
         if index.flags() & Qt.ItemFlag.ItemIsEditable:
             view.edit(index)
-            box = view.viewport().findChild(QComboBox)
+            box = not_none(view.viewport()).findChild(QComboBox)
             found |= {box.itemText(i) for i in range(box.count())}
             QTest.keyClick(box, Qt.Key.Key_Escape)
-            self.wait(lambda: view.viewport().findChild(QComboBox) is None, "the list of kinds to close")
+            self.wait(lambda: not_none(view.viewport()).findChild(QComboBox) is None, "the list of kinds to close")
         if self.window.form._buttons["remove"].isEnabled():
             found.add("remove")
         return found
@@ -261,7 +262,7 @@ class QtRobot(Robot):
             form.remove()
         elif index.flags() & Qt.ItemFlag.ItemIsEditable:
             form.view.edit(index)
-            editor = form.view.viewport().findChild(QLineEdit)
+            editor = not_none(form.view.viewport()).findChild(QLineEdit)
             assert editor is not None
             editor.selectAll()
             QTest.keyClicks(editor, text)

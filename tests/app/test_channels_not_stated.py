@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import zarrscope
+from narrowing import as_array
 from zarrscope.ome.validate import check
 from zarrscope.runtime.threads import Mailbox
 from zarrscope.view.image import PALETTE, Image, find_images
@@ -100,7 +101,7 @@ def test_the_ends_of_fractions_are_those_of_the_values(tmp_path: Path) -> None:
     assert run(["image", str(place), "--channel", "0:name=DAPI"]) == 0
     channels = omero(place)
     assert windows(channels) == expected(place)
-    plane = zarrscope.open(str(place))["/1"][0, 2]
+    plane = as_array(zarrscope.open(str(place))["/1"])[0, 2]
     assert channels[0]["window"]["min"] == pytest.approx(float(plane.min()))
     assert channels[0]["window"]["max"] == pytest.approx(float(plane.max()))
 

@@ -176,7 +176,7 @@ def test_the_map_follows_the_picture_and_lists_when_it_is_looked_at(
         "3 × 4 × 6, 72 chunks", "4 (6 %)", "68, which read as the fill value",
     ]  # fmt: skip
     session.slice.set_index("z", 2)
-    mailbox.run_until(lambda: chunks.state.fixed == (("z", 2, 3),) and not (chunks.state.cells == PRESENT).any())
+    mailbox.run_until(lambda: chunks.state.fixed == (("z", 2, 3),) and not np.any(chunks.state.cells == PRESENT))
     chunks.set_chunk("z", 1)
     chunks.show("z", "x")
     mailbox.run_until(lambda: chunks.state.row_axis == "z" and extent(chunks) == (3, 6))
@@ -235,9 +235,9 @@ def test_loading_and_failing_show_on_the_map(shelf: Shelf, workspace: Workspace,
     mailbox.run_until(lambda: session.chunks.state.cells is not None)
     shelf.hold("chunks")
     session.slice.viewport((0, 0, 40, 60), (40, 60))
-    mailbox.run_until(lambda: bool((session.chunks.state.cells == LOADING).any()))
+    mailbox.run_until(lambda: bool(np.any(session.chunks.state.cells == LOADING)))
     shelf.release()
-    mailbox.run_until(lambda: session.slice.frame.loading == 0 and bool((session.chunks.state.cells == FAILED).any()))
+    mailbox.run_until(lambda: session.slice.frame.loading == 0 and bool(np.any(session.chunks.state.cells == FAILED)))
     cells = session.chunks.state.cells
     assert cells is not None
     assert np.argwhere(cells == FAILED).tolist() == [[1, 1]]

@@ -19,6 +19,7 @@ import pytest
 
 import zarrscope
 from contracts.http_server import web_server
+from narrowing import not_none
 from zarrscope.runtime.threads import Mailbox
 from zarrscope_app.presenters import Workspace
 from zarrscope_app.presenters.layers.presenter import plan
@@ -125,7 +126,7 @@ def test_in_nothing_that_a_window_shows_or_keeps(address: str, tmp_path: Path) -
         session.select("/missing")
         mailbox.run_until(lambda: bool(session.state.sentence), 30)
         session.metadata.load_documents()
-        layers = plan(session.hierarchy["/image"])
+        layers = plan(not_none(session.hierarchy)["/image"])
         nowhere(
             session.state, session.url, session.name, session.view(), workspace.view_text(), workspace.recent,
             session.metadata.text(), session.problems.items, *(layer.source for layer in layers), layers,

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import zarrscope
+from narrowing import not_none
 from zarrscope.runtime.threads import Mailbox
 from zarrscope_app.presenters import EditStatus, Session
 from zarrscope_app.presenters.form.conflict_rows import can_merge, conflict_rows, conflict_summary
@@ -136,7 +137,7 @@ def test_all_documents_are_saved_or_none_while_one_is_in_conflict(
 @pytest.mark.needs("qt")
 def test_in_the_window_a_side_is_clicked_or_chosen_by_keys(qtbot: Any, place: str) -> None:
     from qtpy.QtCore import Qt
-    from qtpy.QtWidgets import QPushButton, QStyleOptionViewItem
+    from qtpy.QtWidgets import QPushButton, QStyledItemDelegate, QStyleOptionViewItem
 
     from zarrscope_app.presenters import Forgetful
     from zarrscope_app.qt.window import Window
@@ -155,7 +156,9 @@ def test_in_the_window_a_side_is_clicked_or_chosen_by_keys(qtbot: Any, place: st
     merge = next(b for b in view.findChildren(QPushButton) if b.text() == "Merge as chosen")
     assert not merge.isEnabled()
     option = QStyleOptionViewItem()
-    view.table.itemDelegateForColumn(0).initStyleOption(option, view.table.model().index(0, 0))
+    delegate = view.table.itemDelegateForColumn(0)
+    assert isinstance(delegate, QStyledItemDelegate)
+    delegate.initStyleOption(option, not_none(view.table.model()).index(0, 0))
     assert option.textElideMode == Qt.TextElideMode.ElideLeft, "the end of a long path is seen"
     item = view.table.item(0, 3)
     assert item is not None

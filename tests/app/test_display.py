@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from contracts.journeys import SIDE, Shelf, brightness, labelled_image
+from narrowing import as_array
 from viewer import Viewer
 from zarrscope.nodes.opening import open as open_hierarchy
 from zarrscope.view.image import default_image
@@ -255,7 +256,7 @@ def test_a_view_comes_back_with_its_colour_map_and_part(shelf: Shelf, view: Any)
 def test_labels_as_outlines_and_one_alone(shelf: Shelf, view: Any) -> None:
     hierarchy = labelled_image(shelf)
     path = "/image/labels/cells"
-    hierarchy[f"{path}/0"][0, 40:60, 40:60] = 2
+    as_array(hierarchy[f"{path}/0"])[0, 40:60, 40:60] = 2
     viewer = view("/image")
     viewer.slice.set_label(path, True, 1.0)
     plain = (brightness(0),) * 3

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import zarrscope
+from narrowing import as_array, as_group
 from zarrscope_app.cli import run
 
 STATISTICS = {"name": "array-statistics", "configuration": {"min": 1, "max": 9}}
@@ -76,7 +77,7 @@ def test_an_unknown_codec_is_told_with_what_to_do(capsys: pytest.CaptureFixture[
     assert (codec["name"], codec["understood"], codec["outcome"]) == (CODEC["name"], False, "refused")
     assert codec["advice"]
     with pytest.raises(zarrscope.ZarrscopeError, match="example"):
-        zarrscope.open(place)["/a"][...]
+        as_array(zarrscope.open(place)["/a"])[...]
 
 
 URI = "https://example.com/zarr/thing"
@@ -104,8 +105,8 @@ def test_no_address_in_a_document_is_ever_opened(
     info(capsys, place, "a", "--json", *(["--lenient"] if lenient else []))
     with contextlib.suppress(zarrscope.ZarrscopeError):
         hierarchy = zarrscope.open(place, lenient=lenient)
-        assert [child.name for child in hierarchy["/"].children()] == ["a"]
-        hierarchy["/a"][...]
+        assert [child.name for child in as_group(hierarchy["/"]).children()] == ["a"]
+        as_array(hierarchy["/a"])[...]
     assert not network_cut
 
 
@@ -118,7 +119,7 @@ def test_no_address_in_a_draft_is_ever_opened(
     code, out, _ = info(capsys, place, "a", "--json")
     assert code == 0
     assert URI in out
-    assert zarrscope.open(place)["/a"][...].tolist() == [1, 2, 3]
+    assert as_array(zarrscope.open(place)["/a"])[...].tolist() == [1, 2, 3]
     assert not network_cut
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import zarrscope
+from narrowing import as_array, not_none
 from zarrscope.runtime.threads import Mailbox
 from zarrscope_app.cli import cli, run
 from zarrscope_app.presenters.commands import OFFERS, python_text
@@ -113,13 +114,13 @@ def test_a_session_offers_to_follow_links_and_keeps_to_it(linked: str, mailbox: 
     assert "leads out" in session.state.sentence
     session.follow_links()
     mailbox.run_until(lambda: session.node is not None)
-    assert session.node.path == "/document"
+    assert as_array(session.node).path == "/document"
     assert session.state.offers == ()
     for change in (lambda: session.set_writable(True), session.reload, session.open_anyway):
         change()
         mailbox.run_until(lambda: session.state.status is SessionStatus.READY and not session.state.selecting)
         assert session.node is not None
-        assert session.hierarchy.store.allow_outside
+        assert not_none(session.hierarchy).store.allow_outside
     workspace.close_all()
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import zarrscope
+from narrowing import not_none
 from zarrscope_app.presenters import Forgetful
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def test_a_text_that_is_being_typed_outlives_changes_of_its_row(
     index = model.at(place_of_note, 1)
     form.view.setCurrentIndex(index)
     form.view.edit(index)
-    editor = form.view.viewport().findChild(QLineEdit)
+    editor = not_none(form.view.viewport()).findChild(QLineEdit)
     assert editor is not None
     editor.selectAll()
     qtbot.keyClicks(editor, '"mended"')
@@ -105,13 +106,13 @@ def test_undo_in_a_field_is_the_documents_once_the_text_was_taken_over(
     found.setFocus()
     line = found.lineEdit() if isinstance(found, QComboBox) else found
     qtbot.waitUntil(found.hasFocus, timeout=MILLISECONDS)
-    before, typed = line.text(), {"size/0": "2", "unit/0": "meter"}[id]
-    line.selectAll()
+    before, typed = not_none(line).text(), {"size/0": "2", "unit/0": "meter"}[id]
+    not_none(line).selectAll()
     qtbot.keyClicks(found, typed)
     qtbot.keyClick(found, Qt.Key.Key_Z, control)
-    assert line.text() != typed, "while it is typed, its own undo acts"
+    assert not_none(line).text() != typed, "while it is typed, its own undo acts"
     assert edit.state.changes == 0
-    line.selectAll()
+    not_none(line).selectAll()
     qtbot.keyClicks(found, typed)
     qtbot.keyClick(found, Qt.Key.Key_S, control)
     qtbot.waitUntil(lambda: edit.state.changes == 0 and edit.state.can_undo, timeout=MILLISECONDS)
@@ -119,16 +120,16 @@ def test_undo_in_a_field_is_the_documents_once_the_text_was_taken_over(
     qtbot.waitUntil(lambda: not edit.saving and undo.isEnabled(), timeout=MILLISECONDS)
     assert found.hasFocus()
     qtbot.keyClick(found, Qt.Key.Key_Z, control)
-    qtbot.waitUntil(lambda: line.text() == before and edit.state.changes > 0, timeout=MILLISECONDS)
+    qtbot.waitUntil(lambda: not_none(line).text() == before and edit.state.changes > 0, timeout=MILLISECONDS)
     qtbot.waitUntil(redo.isEnabled, timeout=MILLISECONDS)
     qtbot.keyClick(found, Qt.Key.Key_Z, control | Qt.KeyboardModifier.ShiftModifier)
-    qtbot.waitUntil(lambda: line.text() == typed and edit.state.changes == 0, timeout=MILLISECONDS)
+    qtbot.waitUntil(lambda: not_none(line).text() == typed and edit.state.changes == 0, timeout=MILLISECONDS)
     qtbot.waitUntil(undo.isEnabled, timeout=MILLISECONDS)
     qtbot.keyClick(found, Qt.Key.Key_Z, control)
-    qtbot.waitUntil(lambda: line.text() == before, timeout=MILLISECONDS)
+    qtbot.waitUntil(lambda: not_none(line).text() == before, timeout=MILLISECONDS)
     qtbot.waitUntil(redo.isEnabled, timeout=MILLISECONDS)
     qtbot.keyClick(found, Qt.Key.Key_Y, control)
-    qtbot.waitUntil(lambda: line.text() == typed, timeout=MILLISECONDS)
+    qtbot.waitUntil(lambda: not_none(line).text() == typed, timeout=MILLISECONDS)
 
 
 def test_undo_in_the_text_is_the_documents_once_it_was_taken_over(
@@ -389,7 +390,7 @@ def test_typing_at_a_soft_break_changes_only_what_is_typed(qtbot: Any, sign: str
             key, modifiers = key if isinstance(key, tuple) else (key, Qt.KeyboardModifier.NoModifier)
             qtbot.keyClick(editor, key, modifiers)
         found = editor.content()
-        while editor.document().isUndoAvailable():
+        while not_none(editor.document()).isUndoAvailable():
             editor.undo()
         assert editor.content() == text, "undone"
         return found
@@ -433,7 +434,7 @@ def test_a_sign_of_two_units_at_a_soft_break_is_removed_whole(qtbot: Any, near: 
     qtbot.keyClick(editor, Qt.Key.Key_7)
     assert sorted(editor.content()) == sorted(f"{text[:-2]}7")
     assert editor.content().index("7") == LINE // 2 - 1
-    while editor.document().isUndoAvailable():
+    while not_none(editor.document()).isUndoAvailable():
         editor.undo()
     assert editor.content() == text
 

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from contracts.slides import NAMES, image, mended, plate, stored
+from narrowing import not_none
 from zarrscope_app.presenters.chunks.presenter import ChunksPresenter
 from zarrscope_app.presenters.image.overview import OverviewPresenter
 
@@ -163,7 +164,7 @@ def test_a_missing_chunk_is_found_with_the_reason(opened: Open, tmp_path: Path) 
     assert isinstance(presenter, ChunksPresenter)
     task.wait(lambda: "not stored" in chunks.legend.text() and chunks.title.text() == "Chunk 1, 2, 1, 0", "the chunk")
     assert "the fill value 0" in chunks.told.text()
-    assert presenter.state.chosen.items[0].text == "0/c/1/2/1/0"
+    assert not_none(presenter.state.chosen).items[0].text == "0/c/1/2/1/0"
     task.ends("See which chunk is missing, and why")
     (tmp_path / "gap.zarr/0/c/0/0/0/0").unlink()
     presenter.refresh()

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from narrowing import not_none
+
 pytestmark = pytest.mark.needs("qt")
 
 SEEN = 3.0
@@ -55,7 +57,7 @@ def painted(qtbot: Any, theme: str, state: str, enabled: bool, style: str = "fus
     host.show()
     option = QStyleOptionButton()
     box.initStyleOption(option)
-    square = made.subElementRect(QStyle.SubElement.SE_CheckBoxIndicator, option, box).translated(8, 8)
+    square = not_none(made).subElementRect(QStyle.SubElement.SE_CheckBoxIndicator, option, box).translated(8, 8)
     image = host.grab().toImage()
     box.setStyle(None)
     return image, square

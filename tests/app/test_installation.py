@@ -14,6 +14,7 @@ import pytest
 
 import machine
 import zarrscope
+from narrowing import not_none
 from zarrscope.errors.installing import how_to_install
 from zarrscope_app.cli.explore import has_display
 from zarrscope_app.presenters import installation
@@ -191,7 +192,7 @@ def test_the_basic_libraries_are_those_of_the_distribution() -> None:
 
     with open(machine.ROOT / "pyproject.toml", "rb") as file:
         project = tomllib.load(file)["project"]
-    assert tuple(re.match(r"[\w.-]+", line)[0] for line in project["dependencies"]) == installation.BASIC
+    assert tuple(not_none(re.match(r"[\w.-]+", line))[0] for line in project["dependencies"]) == installation.BASIC
     assert "version" in project["dynamic"]
 
 

@@ -15,6 +15,7 @@ from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QAbstractButton
 
 from contracts.journeys import PLANES, Journeys, Robot, Shelf, brightness, labelled_image, small_image
+from narrowing import as_array, not_none
 from qt_robot import QtRobot
 from zarrscope.view.loader import shared
 from zarrscope_app.napari.dock import Explorer
@@ -95,7 +96,7 @@ class TestNapari(Journeys):
         small_image(shelf)
         layer = self.added(robot, shelf, 1)
         robot.viewer.dims.set_current_step(0, 0)
-        shared().invalidate(robot.session.node.hierarchy["/image/0"])
+        shared().invalidate(as_array(not_none(robot.session.hierarchy)["/image/0"]))
         shelf.read.clear()
         robot.viewer.dims.set_current_step(0, PLANES - 1)
         robot.wait(lambda: int(np.asarray(layer.data[PLANES - 1])[0, 0]) == brightness(PLANES - 1), "the last plane")

@@ -16,6 +16,7 @@ import pytest
 from textual.widgets import Input, Static
 
 from contracts.journeys import SECONDS, Journeys, Robot
+from narrowing import not_none
 from zarrscope_app.presenters import KINDS
 from zarrscope_app.presenters.commands import command
 from zarrscope_app.tui.app import Explorer
@@ -202,7 +203,7 @@ class TextualRobot(Robot):
         else:
             self.press("c")
             if isinstance(self.app.screen, Sheet):
-                kinds = self.session.edit.field(pointer).kinds
+                kinds = not_none(self.session.edit.field(pointer)).kinds
                 self.press(str(kinds.index(text) + 1) if text in kinds else "escape")
         self.focus("#attributes")
 

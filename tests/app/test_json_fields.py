@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import zarrscope
+from narrowing import as_array
 from zarrscope.nodes import trash
 from zarrscope_app.cli import run
 from zarrscope_app.cli.json_fields import FIELDS
@@ -75,7 +76,7 @@ def printed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
     zs("add-labels", volume, "cells")
     zs("create", folder / "new.zarr", "g")
     zs("create", folder / "new.zarr", "g/a", "--shape", "4,4", "--dtype", "uint8", "--chunks", "2,2")
-    zarrscope.open(str(folder / "new.zarr"), "r+")["/g/a"][:] = 1
+    as_array(zarrscope.open(str(folder / "new.zarr"), "r+")["/g/a"])[:] = 1
     zs("create", folder / "new.zarr", "h", "--dry-run")
     zs("resize", folder / "new.zarr", "g/a", "2,4", "--dry-run")
     zs("resize", folder / "new.zarr", "g/a", "2,4", "--yes")

@@ -27,6 +27,7 @@ from qtpy.QtWidgets import (
 )
 
 from contracts.journeys import Shelf, labelled_image, small_image
+from narrowing import not_none
 from qt_robot import QtRobot
 from zarrscope_app.presenters import SessionStatus
 from zarrscope_app.presenters.commands import COMMANDS, MENUS, command
@@ -230,7 +231,7 @@ def test_several_places_are_dropped_and_each_has_its_root(robot: QtRobot, tmp_pa
 def test_the_picture_is_copied_and_icons_follow_the_palette(robot: QtRobot) -> None:
     robot.wait(robot.session.slice._is_whole, "the picture")
     robot.window.run("copy-image")
-    image = QApplication.clipboard().image()
+    image = not_none(QApplication.clipboard()).image()
     assert image.width() >= robot.window.image.canvas.width()
     back = robot.window.image.canvas.grab().toImage().pixelColor(2, 2)
     dark = QPalette(QApplication.palette())

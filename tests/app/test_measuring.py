@@ -13,6 +13,7 @@ from qtpy.QtGui import QMouseEvent
 from qtpy.QtWidgets import QApplication
 
 from contracts.journeys import Shelf
+from narrowing import not_none
 from qt_robot import QtRobot
 from viewer import Viewer
 from zarrscope.nodes.opening import open as open_hierarchy
@@ -213,7 +214,7 @@ def test_drawing_in_the_window(shelf: Shelf, robot: QtRobot) -> None:
     assert picture.state.measurement.kind == "region"
     assert robot.sees("values")
     panel._copy.click()
-    assert QApplication.clipboard().text().startswith("Region of")
+    assert not_none(QApplication.clipboard()).text().startswith("Region of")
     drag(canvas, robot._at(5, 5), robot._at(30, 40), Qt.KeyboardModifier.ShiftModifier)
     robot.wait(lambda: picture.state.measurement.kind == "line" and not panel.curves.isHidden(), "the curves")
     panel._close.click()

@@ -12,6 +12,7 @@ import pytest
 
 from contracts.absence import VALUES
 from contracts.hostile_http import BEHAVIOURS, Ask, hostile
+from narrowing import not_none
 from zarrscope.runtime.threads import Mailbox
 from zarrscope_app.cli import cli, run
 from zarrscope_app.presenters import SessionStatus, Workspace
@@ -47,7 +48,7 @@ def test_a_session_offers_to_take_as_missing_and_keeps_to_it(
     for change in (session.reload, session.open_anyway):
         change()
         mailbox.run_until(lambda: session.state.status is SessionStatus.READY and not session.state.selecting)
-        assert session.hierarchy.store.assumes
+        assert not_none(session.hierarchy).store.assumes
 
 
 def test_what_one_window_assumes_no_other_shows(address: str, workspace: Workspace, mailbox: Mailbox) -> None:

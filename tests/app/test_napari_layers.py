@@ -18,6 +18,7 @@ from napari.utils.notifications import notification_manager
 from qtpy.QtWidgets import QApplication
 
 from contracts.journeys import SECONDS, Shelf, miserly
+from narrowing import not_none
 from zarrscope.errors import TooLarge, Unreadable, ZarrscopeError
 from zarrscope.nodes.opening import open as open_hierarchy
 from zarrscope_app.napari.dock import Explorer
@@ -477,11 +478,11 @@ def test_a_node_that_is_no_picture_is_no_problem_of_the_data(dock: Dock, shelf: 
     open_hierarchy(shelf, "a").create_group("/group")
     put(shelf, "line", made("u1", (50,)))
     dock.open(shelf)
-    problems = dock.widget.session.problems
+    problems = not_none(dock.widget.session).problems
     for path in ("/", "/group", "/line"):
         said = dock.add(path)
         assert "Choose an array of two axes" in said or "a picture needs two" in said
-        assert said.startswith((dock.widget.session.name, "/group", "/line")), said
+        assert said.startswith((not_none(dock.widget.session).name, "/group", "/line")), said
         assert problems.title == "Problems"
     put(shelf, "picture", made("u1", (50, 60)))
     assert "needs two" not in dock.add("/picture")

@@ -11,6 +11,7 @@ import zarrscope
 from contracts.hostile_http import Ask, hostile
 from contracts.journeys import Shelf, labelled_image
 from napari_hand import Hand
+from narrowing import as_array, as_group, not_none
 from zarrscope.convert.downsampling import downsample
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.layers import label_edits, unwritten_labels
@@ -87,7 +88,7 @@ def test_what_somebody_else_wrote_is_a_conflict(hand: Hand, tmp_path: Path) -> N
     painted.paint((1, 60, 70), 7)
     dialog = hand.preview()
     with zarrscope.open(str(path), "r+") as h:
-        h["/0"][1, 60, 70] = 99
+        as_array(h["/0"])[1, 60, 70] = 99
     dialog.act.click()
     hand.wait(lambda: "changed the edited elements" in hand.dock.facts.text())
     assert hand.dock.layer_menu.painting.unsaved == [painted]
@@ -133,8 +134,8 @@ def test_removing_painted_labels_is_asked_for(hand: Hand) -> None:
     assert layer in layers
     hand.answer(layers.remove_selected, unwritten_labels.WRITE)
     hand.wait(lambda: hand.dock.layer_menu.painting.dialog is not None)
-    assert "label 4" in hand.dock.layer_menu.painting.dialog.plan.toPlainText()
-    hand.dock.layer_menu.painting.dialog.reject()
+    assert "label 4" in not_none(hand.dock.layer_menu.painting.dialog).plan.toPlainText()
+    not_none(hand.dock.layer_menu.painting.dialog).reject()
     assert layer in layers
     window = hand.viewer.window._qt_window
     assert hand.answer(window.close, strings.CANCEL) == asked
@@ -179,7 +180,7 @@ def test_labels_of_a_store_that_cannot_be_written_are_saved_to_a_copy(hand: Hand
         dialog.act.click()
         hand.wait(lambda: "Saved as" in hand.dock.facts.text())
         assert not hand.dock.layer_menu.painting.unsaved
-    (path,) = zarrscope.open(str(tmp_path / "copy.zarr"))["/labels"].keys()
+    (path,) = as_group(zarrscope.open(str(tmp_path / "copy.zarr"))["/labels"]).keys()
     stored = zarrscope.open(str(tmp_path / "copy.zarr"))[f"/labels/{path}/0"]
     np.testing.assert_array_equal(np.asarray(stored), expected)
     assert tuple(layer.scale) == (0.5, 0.1, 0.1)

@@ -17,6 +17,7 @@ from qtpy.QtWidgets import QApplication, QComboBox, QLineEdit, QScrollArea, QToo
 
 import zarrscope
 from contracts.operations import contents
+from narrowing import not_none
 from qt_robot import QTest, QtRobot
 from zarrscope.nodes import move as moving
 from zarrscope.nodes import trash
@@ -55,7 +56,7 @@ def choose(robot: QtRobot, path: str, command: str) -> None:
     robot.wait(action.isEnabled, f"{command} on {path}")
     viewport = view.viewport()
     at = view.visualRect(robot._index(path)).center()
-    asked = QContextMenuEvent(QContextMenuEvent.Reason.Mouse, at, viewport.mapToGlobal(at))
+    asked = QContextMenuEvent(QContextMenuEvent.Reason.Mouse, at, not_none(viewport).mapToGlobal(at))
     QApplication.sendEvent(viewport, asked)
     robot.wait(menu.isVisible, "the menu")
     QTest.mouseClick(menu, Qt.MouseButton.LeftButton, pos=menu.actionGeometry(action).center())

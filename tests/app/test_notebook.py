@@ -31,6 +31,7 @@ pytest.importorskip("anywidget")
 
 from ipywidgets.widgets.widget import _instances
 
+from narrowing import as_array, as_group, not_none
 from zarrscope_app.jupyter import Explorer, kernel, parts, pictures
 from zarrscope_app.jupyter import widget as widgets
 from zarrscope_app.jupyter.differences import readout_change, with_readout_change
@@ -285,16 +286,16 @@ def test_the_slice_is_a_lazy_array(seat: Seat, place: str) -> None:
     seat.look()
     widget.index = {"z": 2}
     seat.until(lambda: widget.session.slice.index[1] == 2)
-    stored = np.asarray(zarrscope.open(place)["/image/0"][...])
-    assert widget.array.path == "/image/0"
-    assert widget.data.shape == (3, SIDE, SIDE)
-    assert np.array_equal(np.asarray(widget.data[:, :40, :50]), stored[:, 2, :40, :50])
+    stored = np.asarray(as_array(zarrscope.open(place)["/image/0"])[...])
+    assert not_none(widget.array).path == "/image/0"
+    assert not_none(widget.data).shape == (3, SIDE, SIDE)
+    assert np.array_equal(np.asarray(not_none(widget.data)[:, :40, :50]), stored[:, 2, :40, :50])
     found: dict[str, Any] = {"zarrscope": zarrscope}
     exec(f"values = {widget.code}", found)
     assert np.array_equal(found["values"], stored[:, 2])
     widget.axes = ["x", "y"]
     seat.until(lambda: widget.session.slice.frame.shape == (SIDE, SIDE) and widget.axes == ["x", "y"])
-    assert np.array_equal(np.asarray(widget.data[0]), stored[0, 2].T)
+    assert np.array_equal(np.asarray(not_none(widget.data)[0]), stored[0, 2].T)
     widget.path = "/plain"
     seat.until(lambda: widget.session.node is not None and widget.session.node.path == "/plain")
     assert np.asarray(widget.data).tolist() == np.arange(20).reshape(4, 5).tolist()
@@ -472,8 +473,8 @@ def test_two_places_are_compared_from_the_problems(seat: Seat, place: str, tmp_p
     shutil.copytree(place, other)
     with zarrscope.open(str(other), mode="r+") as h:
         h["/image"].attrs["operator"] = "Grace"
-        array = next(child for child in h["/image"].children() if child.kind == "array")
-        h[f"/image/{array.name}"][(0,) * len(h[f"/image/{array.name}"].shape)] = 77
+        array = next(child for child in as_group(h["/image"]).children() if child.kind == "array")
+        as_array(h[f"/image/{array.name}"])[(0,) * len(as_array(h[f"/image/{array.name}"]).shape)] = 77
     seat.look()
     seat.send("session.set_tab", "problems")
     problems = seat.widget.session.problems

@@ -19,6 +19,7 @@ from zarrscope_app.presenters import Forgetful
 
 pytest.importorskip("anywidget")
 
+from narrowing import not_none
 from zarrscope_app.jupyter import Explorer
 
 pytestmark = [pytest.mark.needs("chromium"), pytest.mark.timeout(240)]
@@ -87,7 +88,7 @@ def test_channels_have_headings_and_stand_on_one_line(image: str, tmp_path: Path
             assert {"colour", "name", "contrast from", "contrast to", "shown"} <= {*heads}
             assert not [head for head in heads if head.endswith((" y", " x"))], "a heading holds for all rows"
             alike = page.locator(".zs-columns .zs-cell", has_text="alike").bounding_box()
-            assert alike["height"] < 30
+            assert not_none(alike)["height"] < 30
             rows = page.evaluate(ROWS)
             assert len(rows) == 2
             for cells in rows:

@@ -10,6 +10,7 @@ import pytest
 import zarr
 
 import zarrscope
+from narrowing import as_array, not_none
 from zarrscope.runtime.threads import Mailbox
 from zarrscope_app.jupyter import explore, widget
 from zarrscope_app.presenters import Session, SessionStatus
@@ -54,8 +55,8 @@ def test_a_session_shows_an_object_at_its_node(array: Any, writable: bool) -> No
     mailbox = Mailbox()
     session = Session(target.url, mailbox, path=target.path, writable=writable)
     mailbox.run_until(lambda: session.state.status is SessionStatus.READY and session.node is not None)
-    assert session.node.path == "/g/a"
-    assert session.hierarchy.writable == writable
+    assert as_array(session.node).path == "/g/a"
+    assert not_none(session.hierarchy).writable == writable
     session.close()
 
 

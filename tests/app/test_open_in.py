@@ -14,6 +14,7 @@ import pytest
 
 import zarrscope
 from contracts.journeys import Shelf, small_image
+from narrowing import as_array, not_none
 from zarrscope.errors import ZarrscopeError
 from zarrscope.runtime.threads import Mailbox
 from zarrscope.stores.loopback import LoopbackServer
@@ -140,7 +141,7 @@ def test_links_lead_to_the_server_until_the_session_ends(workspace: Workspace, m
     (layer,) = json.loads(unquote(link.removeprefix(NEUROGLANCER)))["layers"]
     address = layer["source"].removeprefix("zarr://")
     assert address.startswith(session.elsewhere.serving + "/image")
-    assert zarrscope.open(address)["/0"].shape == (41, 64, 64)
+    assert as_array(zarrscope.open(address)["/0"]).shape == (41, 64, 64)
     link, _ = opened(session, "vizarr", mailbox)
     assert unquote(link.removeprefix(VIZARR)) == address
     assert opened(session, "napari", mailbox)[1] == f"napari --plugin zarrscope {shelf.address}/image"
@@ -252,4 +253,4 @@ def test_a_terminal_opens_in_the_folder_of_the_node(
     monkeypatch.setenv("TERMINAL", "nowhere-to-be-found")
     monkeypatch.setenv("PATH", str(tmp_path / "empty"))
     window.run("terminal")
-    qtbot.waitUntil(lambda: "set TERMINAL" in window.statusBar().currentMessage(), timeout=20_000)
+    qtbot.waitUntil(lambda: "set TERMINAL" in not_none(window.statusBar()).currentMessage(), timeout=20_000)

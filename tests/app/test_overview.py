@@ -16,6 +16,7 @@ from qtpy.QtGui import QWheelEvent
 from qtpy.QtWidgets import QApplication
 
 from contracts.journeys import Shelf
+from narrowing import not_none
 from qt_robot import QtRobot
 from viewer import Viewer
 from zarrscope.nodes.hierarchy import Hierarchy
@@ -333,7 +334,7 @@ def test_a_plate_fits_a_small_window_and_is_zoomed(shelf: Shelf, robot: QtRobot)
     robot.wait(lambda: pane.isVisible() and len(grid._cells) == 384, "the plate")
     bars = area.horizontalScrollBar(), area.verticalScrollBar()
     robot.wait(lambda: not any(bar is None or bar.maximum() for bar in bars), "the whole plate")
-    assert area.viewport().rect().contains(grid.place_of(0, 0).united(grid.place_of(15, 23)))
+    assert not_none(area.viewport()).rect().contains(grid.place_of(0, 0).united(grid.place_of(15, 23)))
     fitting = grid.place_of(0, 0).width()
     assert fitting >= 12
 
@@ -346,13 +347,17 @@ def test_a_plate_fits_a_small_window_and_is_zoomed(shelf: Shelf, robot: QtRobot)
 
     grid.setFocus()
     QTest.keyClick(grid, Qt.Key.Key_Plus)
-    robot.wait(lambda: grid.place_of(0, 0).width() > fitting and all(bar.maximum() for bar in bars), "larger ones")
+    robot.wait(
+        lambda: grid.place_of(0, 0).width() > fitting and all(not_none(bar).maximum() for bar in bars), "larger ones"
+    )
     for _ in range(23):
         QTest.keyClick(grid, Qt.Key.Key_Right)
     place = grid.place_of(0, 23)
     robot.wait(lambda: grid.visibleRegion().boundingRect().contains(place), "the current one, which is scrolled to")
     QTest.keyClick(grid, Qt.Key.Key_0)
-    robot.wait(lambda: grid.place_of(0, 0).width() == fitting and not any(bar.maximum() for bar in bars), "all again")
+    robot.wait(
+        lambda: grid.place_of(0, 0).width() == fitting and not any(not_none(bar).maximum() for bar in bars), "all again"
+    )
     QTest.keyClick(grid, Qt.Key.Key_Minus)
     assert grid.place_of(0, 0).width() == fitting, "not smaller than what fits"
     turn(grid, 120)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from contracts.journeys import DEMAND, Shelf, guarded_group
+from narrowing import as_array
 from zarrscope.nodes.opening import open as open_hierarchy
 from zarrscope.runtime.threads import Mailbox
 from zarrscope_app.presenters import Session, SessionStatus, Workspace
@@ -100,10 +101,10 @@ def test_chunks_that_v2_does_not_allow_are_told_and_read_when_asked(
     session = at(workspace, mailbox, shelf.address, "/a")
     assert any("no chunk a/0.0, but a chunk a/0/0" in warning for warning in session.metadata.state.warnings)
     assert session.state.offers == ("open-anyway",)
-    assert session.node[...].tolist() == [[0, 0], [0, 0]]
+    assert as_array(session.node)[...].tolist() == [[0, 0], [0, 0]]
     session.open_anyway()
     mailbox.run_until(lambda: session.state.status is SessionStatus.READY and not session.state.selecting)
-    assert session.node[...].tolist() == [[9, 9], [9, 9]]
+    assert as_array(session.node)[...].tolist() == [[9, 9], [9, 9]]
     assert not session.state.offers
 
 

@@ -12,6 +12,7 @@ import pytest
 
 import zarrscope
 from contracts.operations import VALUES, contents, example, is_whole
+from narrowing import as_array
 from zarrscope.errors import Refused
 from zarrscope.nodes import move as moving
 from zarrscope.nodes import trash
@@ -84,7 +85,7 @@ def test_a_plan_is_shown_and_nothing_done_until_it_is_carried_out(
     carried_out(session, mailbox)
     assert session.state.path == "/deep/a"
     assert is_whole(zarrscope.open(place), "/other", "/other")
-    assert (zarrscope.open(place)["/deep/a"][...] == VALUES).all()
+    assert (as_array(zarrscope.open(place)["/deep/a"])[...] == VALUES).all()
     assert [job.state for job in session.jobs.items] == [JobState.DONE]
 
 
@@ -283,7 +284,7 @@ def test_the_form_of_an_array_says_what_chunks_and_shards_mean(
     nodes.set_field("axes", "z, y, x")
     mailbox.run_until(lambda: nodes.state.ready)
     carried_out(session, mailbox)
-    made = zarrscope.open(place)["/g/array"]
+    made = as_array(zarrscope.open(place)["/g/array"])
     assert (made.shape, made.chunks, made.shards) == ((64, 512, 512), (16, 256, 256), (32, 512, 512))
     assert made.dimension_names == ("z", "y", "x")
     assert made[0, 0, 0] == 7
@@ -302,7 +303,7 @@ def test_arrays_are_made_in_other_formats(tmp_path: Path, workspace: Workspace, 
     example(dialect, LocalStore(tmp_path / "x", sync=False))
     session = opened(workspace, mailbox, tmp_path / "x", "/g")
     filled(session, mailbox, "create-array", "/g", to="/g/new", shape="4,4", dtype="uint8", codec="gzip:5")
-    assert zarrscope.open(tmp_path / "x")["/g/new"].shape == (4, 4)
+    assert as_array(zarrscope.open(tmp_path / "x")["/g/new"]).shape == (4, 4)
 
 
 # ---------------------------------------------------------------------------------------------- images
@@ -393,7 +394,7 @@ def test_what_is_converted_is_written_beside_and_nothing_here_changes(
     mailbox.run_until(lambda: session.nodes.state.ready)
     assert "all compared at the end" in session.nodes.state.sentence
     carried_out(session, mailbox)
-    assert (zarrscope.open(target)["/a"][...] == VALUES).all()
+    assert (as_array(zarrscope.open(target)["/a"])[...] == VALUES).all()
     assert contents(LocalStore(place)) == before
     assert str(target) in session.jobs.items[-1].sentence
 
@@ -493,11 +494,11 @@ def test_where_there_is_no_trash_it_is_said_before(
     undone(session, mailbox)
     assert "/g/new" not in zarrscope.open(place), "an empty group can be erased: nothing is lost"
     filled(session, mailbox, "create-array", "/g", to="/g/new", shape="4, 4")
-    zarrscope.open(place, "r+")["/g/new"][...] = 1
+    as_array(zarrscope.open(place, "r+")["/g/new"])[...] = 1
     session.nodes.undo()
     mailbox.run_until(lambda: not session.jobs.running)
     assert words.HOLDS_DATA in session.jobs.items[-1].sentence
-    assert (zarrscope.open(place)["/g/new"][...] == 1).all()
+    assert (as_array(zarrscope.open(place)["/g/new"])[...] == 1).all()
 
 
 @pytest.mark.parametrize("begun", [False, True])

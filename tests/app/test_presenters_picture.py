@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from contracts.journeys import PLANES, Shelf, brightness, labelled_image, small_image
+from narrowing import as_array
 from zarrscope.nodes.opening import open as open_hierarchy
 from zarrscope.runtime.threads import Mailbox
 from zarrscope.stores.address import absolute_address
@@ -112,8 +113,8 @@ def test_a_label_image_by_itself_shows_labels_and_names_them(shelf: Shelf, show:
 
 def test_labels_have_a_colour_each(shelf: Shelf, show: Any) -> None:
     hierarchy = labelled_image(shelf)
-    hierarchy["/image/labels/cells/0"][0, 40:, 40:] = 2
-    hierarchy["/image/labels/cells/0"][0, 40:, :20] = 3
+    as_array(hierarchy["/image/labels/cells/0"])[0, 40:, 40:] = 2
+    as_array(hierarchy["/image/labels/cells/0"])[0, 40:, :20] = 3
     session, mailbox = show("/image/labels/cells")
     session.slice.set_index("z", 0)
     picture = whole(session, mailbox)

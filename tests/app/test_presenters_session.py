@@ -164,6 +164,7 @@ def test_what_is_selected_while_a_place_opens_again_is_where_one_gets(
     session.back()
     assert session.state.path == "/many/img1"
     mailbox.run_until(settled(session))
+    assert session.node is not None
     assert session.node.path == "/many/img1"
 
 

@@ -12,6 +12,7 @@ import pytest
 
 import zarrscope
 from contracts.journeys import Shelf
+from narrowing import as_array, not_none
 from zarrscope.runtime.threads import Mailbox
 from zarrscope_app.presenters import Session, SessionStatus, Workspace
 from zarrscope_app.presenters.commands import NODE_COMMANDS
@@ -98,7 +99,7 @@ def test_a_check_is_stopped_and_goes_on(shelf: Shelf, workspace: Workspace, mail
     problems = session.problems
     shelf.hold("b/c")
     problems.check()
-    mailbox.run_until(lambda: "/b" in problems.sentence and "/a" in problems._steps.known)
+    mailbox.run_until(lambda: "/b" in problems.sentence and "/a" in not_none(problems._steps).known)
     perform(session, "check")
     assert not problems.checking
     shelf.release()
@@ -136,7 +137,7 @@ def test_another_place_is_compared_and_it_is_said_what_was(
     assert "No difference: / and all beneath compared with" in session.problems.sentence
     assert "not the values" in session.problems.sentence
     h = zarrscope.open(tmp_path / "two", "r+")
-    h["/g/a"][0, 0] = 9
+    as_array(h["/g/a"])[0, 0] = 9
     h["/g"].attrs["stain"] = "GFP"
     compared(session, mailbox, tmp_path / "two", values=True)
     found = session.problems.items
@@ -201,7 +202,7 @@ def test_in_the_window_a_mended_finding_leaves_the_list_with_the_save(qtbot: Any
 
     def rows() -> list[str]:
         items = [pane.list.topLevelItem(row) for row in range(pane.list.topLevelItemCount())]
-        return [item.child(0).text(0) for item in items if item is not None]
+        return [not_none(item.child(0)).text(0) for item in items if item is not None]
 
     session.set_tab("problems")
     qtbot.waitUntil(pane.check.isEnabled, timeout=60_000)

@@ -16,6 +16,7 @@ from qtpy.QtWidgets import QApplication, QPlainTextEdit, QPushButton
 
 import zarrscope
 from contracts.journeys import PLANES, SIDE, Shelf, labelled_image, small_image, tree_of_all_kinds
+from narrowing import not_none
 from qt_robot import QTest, QtRobot
 from zarrscope.stores import memory
 from zarrscope_app.presenters import Forgetful
@@ -74,7 +75,7 @@ def test_the_tree_goes_with_the_keyboard(robot: QtRobot, shelf: Shelf) -> None:
     QTest.keyClick(view, Qt.Key.Key_Right)
     robot.wait(lambda: "img1" in robot.rows(), "the children of /many")
     QTest.keyClick(view, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
-    assert QApplication.clipboard().text() == f"{shelf.address}/many"
+    assert not_none(QApplication.clipboard()).text() == f"{shelf.address}/many"
     QTest.keyClicks(view, "stra")
     robot.wait(lambda: robot.session.state.path == "/strange", "the node whose name was typed")
 
@@ -331,7 +332,7 @@ def test_closing_over_texts_that_wait_asks(
     assert robot.window.isVisible() is (answer != "discard")
     if answer == "save":
         robot.wait(lambda: bool(robot.session.edit.dirty_paths), "the text in the opened hierarchy")
-        assert robot.session.edit.field("/scale").text == "0.108"
+        assert not_none(robot.session.edit.field("/scale")).text == "0.108"
     assert shelf.get("many/zarr.json") == before
 
 
@@ -426,7 +427,7 @@ def test_a_save_that_fails_keeps_the_place_open(robot: QtRobot, shelf: Shelf, mo
     QTest.keyClick(robot.window, Qt.Key.Key_W, Qt.KeyboardModifier.ControlModifier)
     robot.wait(lambda: robot.sees("503"), "why it could not be saved")
     assert robot.window.workspace.current is robot.session
-    assert robot.session.edit.field("/scale").text == "0.108"
+    assert not_none(robot.session.edit.field("/scale")).text == "0.108"
 
 
 def test_ctrl_c_in_values_copies_the_cells(robot: QtRobot, shelf: Shelf) -> None:
@@ -435,15 +436,17 @@ def test_ctrl_c_in_values_copies_the_cells(robot: QtRobot, shelf: Shelf) -> None
     robot.wait(lambda: robot.session.node is not None, "the node")
     robot.session.set_tab("values")
     view = robot.window.values.view
-    robot.wait(lambda: view.isVisible() and view.model().rowCount() == 4, "the table")
+    robot.wait(lambda: view.isVisible() and not_none(view.model()).rowCount() == 4, "the table")
     view.setFocus()
     for row in (1, 2):
         for column in (0, 1, 2):
-            view.selectionModel().select(view.model().index(row, column), QItemSelectionModel.SelectionFlag.Select)
-    QApplication.clipboard().clear()
+            not_none(view.selectionModel()).select(
+                not_none(view.model()).index(row, column), QItemSelectionModel.SelectionFlag.Select
+            )
+    not_none(QApplication.clipboard()).clear()
     QTest.keyClick(view, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
-    robot.wait(lambda: QApplication.clipboard().text() != "", "the clipboard")
-    assert QApplication.clipboard().text() == "1\t2\t3\n7\t8\t9"
+    robot.wait(lambda: not_none(QApplication.clipboard()).text() != "", "the clipboard")
+    assert not_none(QApplication.clipboard()).text() == "1\t2\t3\n7\t8\t9"
 
 
 def test_a_label_image_by_itself_has_its_row_at_the_right(robot: QtRobot, shelf: Shelf) -> None:
@@ -544,10 +547,10 @@ def test_the_second_column_gives_way_to_long_names(
     robot.open(str(tmp_path / f"{root}.zarr"))
     robot.wait(lambda: robot._find(f"/{name}").siblingAtColumn(1).data() == "5-D complex128", "the second column")
     view, model = robot.window.tree.view, robot.window.tree.model
-    header, wide = view.header(), view.viewport().width()
-    robot.wait(lambda: header.sectionSize(0) + header.sectionSize(1) <= wide, "the columns to fit")
+    header, wide = view.header(), not_none(view.viewport()).width()
+    robot.wait(lambda: not_none(header).sectionSize(0) + not_none(header).sectionSize(1) <= wide, "the columns to fit")
     needed = view.fontMetrics().horizontalAdvance("5-D complex128")
-    assert header.sectionSize(1) > needed, "rows with short names show the whole text"
+    assert not_none(header).sectionSize(1) > needed, "rows with short names show the whole text"
 
     def room(path: str, column: int) -> QRect:
         index = robot._find(path).siblingAtColumn(column)

@@ -12,6 +12,7 @@ from qtpy.QtWidgets import QLineEdit
 
 import zarrscope
 from contracts.operations import contents, example, is_whole
+from narrowing import as_array
 from qt_robot import QTest, QtRobot
 from zarrscope.stores.local.store import LocalStore
 from zarrscope_app.presenters.commands import COMMANDS, NODE_COMMANDS
@@ -119,7 +120,7 @@ def test_an_array_is_made_by_a_form(robot: QtRobot, place: Path) -> None:
     robot.wait(lambda: dialog.act.isEnabled(), "the plan")
     QTest.mouseClick(dialog.act, Qt.MouseButton.LeftButton)
     robot.wait(lambda: robot.session.state.path == "/g/new", "the array")
-    made = zarrscope.open(place)["/g/new"]
+    made = as_array(zarrscope.open(place)["/g/new"])
     assert (made.shape, made.chunks, made.shards) == ((64, 512, 512), (16, 256, 256), (64, 512, 512))
     robot.window.run("undo-node")
     robot.wait(lambda: robot.session.state.path == "/g", "the group")

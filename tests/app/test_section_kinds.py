@@ -24,7 +24,7 @@ from zarrscope_app.presenters.form.sections.table import edits_of, fields_of, se
 
 LEVEL = {"path": "0", "coordinateTransformations": [{"type": "scale", "scale": [0.5, 0.5]}]}
 IMAGE = {"axes": [{"name": "y", "type": "space"}, {"name": "x", "type": "space"}], "datasets": [LEVEL]}
-LABELS = {
+LABELS: dict[str, Any] = {
     "ome": {
         "version": "0.5",
         "multiscales": [IMAGE],

@@ -12,6 +12,7 @@ from qtpy.QtCore import QMimeData, QModelIndex, QPointF, Qt, QUrl
 from qtpy.QtGui import QDropEvent
 
 from contracts.operations import example
+from narrowing import not_none
 from qt_robot import QTest, QtRobot
 from zarrscope.runtime.threads import Mailbox
 from zarrscope.stores.local.store import LocalStore
@@ -29,6 +30,11 @@ def settled(session: Session) -> Callable[[], bool]:
     return lambda: session.state.status is SessionStatus.READY and not session.state.selecting
 
 
+def shown_tree(workspace: Workspace) -> TreePresenter | RootsPresenter:
+    assert workspace.tree is not None
+    return workspace.tree
+
+
 def names(tree: RootsPresenter, id: int) -> list[str]:
     return [row.name for row in tree.rows(id, 0, 100)]
 
@@ -42,7 +48,7 @@ def test_a_place_that_is_added_is_filtered_as_the_others(
 ) -> None:
     one = workspace.open(places[0])
     mailbox.run_until(lambda: one.tree.count(ROOT) == 2)
-    workspace.tree.filter("Oth")
+    shown_tree(workspace).filter("Oth")
     assert [row.name for row in one.tree.rows(ROOT, 0, 9)] == ["other"]
     for place in places[1:]:
         added = workspace.open(place)
@@ -53,8 +59,8 @@ def test_a_place_that_is_added_is_filtered_as_the_others(
         assert tree.filter_text == "Oth"
         for root in tree.ids(ROOT, 0, 9):
             assert names(tree, root) == ["other"]
-    workspace.tree.filter("")
-    assert all(workspace.tree.count(root) == 2 for root in workspace.tree.ids(ROOT, 0, 9))
+    shown_tree(workspace).filter("")
+    assert all(shown_tree(workspace).count(root) == 2 for root in shown_tree(workspace).ids(ROOT, 0, 9))
 
 
 def test_the_window_still_shows_the_filter_after_a_place_was_added(qtbot: Any, places: list[str]) -> None:
@@ -65,10 +71,10 @@ def test_the_window_still_shows_the_filter_after_a_place_was_added(qtbot: Any, p
     window.tree.filter.setText("Oth")
     window.open(places[1])
     qtbot.waitUntil(lambda: isinstance(window.workspace.tree, RootsPresenter), timeout=60_000)
-    qtbot.waitUntil(lambda: window.workspace.tree.flat_count == 4, timeout=60_000)
+    qtbot.waitUntil(lambda: shown_tree(window.workspace).flat_count == 4, timeout=60_000)
     assert window.tree.filter.text() == "Oth"
     window.tree.filter.clear()
-    assert window.workspace.tree.flat_count == 6
+    assert shown_tree(window.workspace).flat_count == 6
 
 
 def test_the_end_key_goes_to_the_last_row_of_the_last_place(qtbot: Any, places: list[str]) -> None:
@@ -78,8 +84,8 @@ def test_the_end_key_goes_to_the_last_row_of_the_last_place(qtbot: Any, places: 
     qtbot.waitUntil(lambda: session.tree.count(ROOT) == 2, timeout=60_000)
     window.open(places[1])
     qtbot.waitUntil(lambda: isinstance(window.workspace.tree, RootsPresenter), timeout=60_000)
-    qtbot.waitUntil(lambda: window.workspace.tree.flat_count == 6, timeout=60_000)
-    tree = window.workspace.tree
+    qtbot.waitUntil(lambda: shown_tree(window.workspace).flat_count == 6, timeout=60_000)
+    tree = shown_tree(window.workspace)
     *_, place = tree.ids(ROOT, 0, 9)
     *_, last = tree.ids(place, 0, 9)
     window.tree._go_to_end()
@@ -176,7 +182,8 @@ def test_the_window_shows_all_places_and_follows_into_another(robot: QtRobot, pl
     row = window.tree.current_row
     robot.wait(lambda: (found := row()) is not None and found.name == "two.zarr", "the root in front")
     view = window.tree.view
-    other = view.model().index(1, 0, view.model().index(0, 0, view.rootIndex()))
+    model = not_none(view.model())
+    other = model.index(1, 0, model.index(0, 0, view.rootIndex()))
     QTest.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=view.visualRect(other).center())
     robot.wait(lambda: window.workspace.current is first, "the first place in front")
     robot.wait(lambda: first.state.path == "/other", "its node")

@@ -15,6 +15,7 @@ import pytest
 from textual import events
 
 from contracts.slides import NAMES, image, mended, plate, stored
+from narrowing import not_none
 from terminal_hand import Screen, explore
 from zarrscope_app.presenters import EditStatus
 from zarrscope_app.presenters.chunks.presenter import ChunksPresenter
@@ -99,7 +100,9 @@ def test_three_images_are_mended_saved_and_undone(tmp_path: Path) -> None:
         await hand.press("ctrl+a")
         await hand.until(lambda: edit.state.title == "Attributes of 3" and form.count() > 8, "the form")
         await hand.press("ctrl+down")
-        await hand.until(lambda: form.field() is not None and form.field().pointer == "size/1", "the size along z")
+        await hand.until(
+            lambda: form.field() is not None and not_none(form.field()).pointer == "size/1", "the size along z"
+        )
         await hand.press("enter", "enter")
         await hand.type("0.5")
         await hand.press("enter")

@@ -15,6 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 import zarrscope
+from narrowing import not_none
 from zarrscope_app.cli import cli
 from zarrscope_app.presenters import strings_terminal
 from zarrscope_app.presenters.commands import FOOTERS
@@ -222,10 +223,10 @@ def test_sixels_make_the_picture() -> None:
     }
     drawn = np.full(picture.shape, -99)
     body = re.sub(r"#\d+;2;\d+;\d+;\d+", "", told.partition('"')[2])
-    body = body[re.match(r"[\d;]*", body).end() : -2]
+    body = body[not_none(re.match(r"[\d;]*", body)).end() : -2]
     for band, text in enumerate(body.split("-")[:-1]):
         for line in text.split("$"):
-            number, x = int(re.match(r"#(\d+)", line)[1]), 0
+            number, x = int(not_none(re.match(r"#(\d+)", line))[1]), 0
             for count, sign in re.findall(r"(?:!(\d+))?([?-~])", line.partition(str(number))[2]):
                 for _ in range(int(count or 1)):
                     for bit in range(6):

@@ -17,6 +17,7 @@ import pytest
 from textual import events
 
 import zarrscope
+from narrowing import as_array
 from terminal_hand import Screen, explore
 from zarrscope_app.presenters.commands import COMMANDS, OFFERS
 from zarrscope_app.tui import picture as pictures
@@ -136,7 +137,7 @@ def test_after_steps_over_a_slow_link_the_true_colours_come(place: str, monkeypa
     with zarrscope.open(place, mode="r+") as h:
         # almost the same, but not equal
         planes = chance.integers(0, 240, (1, 32, 32)) + chance.integers(0, 15, (5, 1, 1))
-        h["/plane"][...] = planes.astype(np.uint8)
+        as_array(h["/plane"])[...] = planes.astype(np.uint8)
     rest, seen = pictures.REST_SECONDS, []
     monkeypatch.setattr(pictures, "REST_SECONDS", 3600.0)
 
@@ -170,7 +171,7 @@ def test_a_single_step_over_a_slow_link_is_sent_once(place: str, monkeypatch: py
     """A single step sends its plane in exact colours at once; a second frame would double the bytes."""
     noise = np.random.default_rng(5).integers(0, 255, (5, 32, 32))
     with zarrscope.open(place, mode="r+") as h:
-        h["/plane"][...] = noise.astype(np.uint8)
+        as_array(h["/plane"])[...] = noise.astype(np.uint8)
     monkeypatch.setattr(pictures, "REST_SECONDS", 0.0)
 
     async def steps(screen: Screen) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import zarrscope
+from narrowing import as_array
 from terminal_hand import Screen
 from zarrscope_app.presenters import Session, SessionStatus
 from zarrscope_app.presenters.commands import LABELS
@@ -30,7 +31,7 @@ def places(tmp_path: Path) -> list[str]:
             h.create_group("/g")
             if number == 1:
                 h["/"].attrs["note"] = "after"
-                h["/plane"][2, 3, 4] = 101
+                as_array(h["/plane"])[2, 3, 4] = 101
     return [str(tmp_path / f"{name}.zarr") for name in ("one", "two", "three")]
 
 
@@ -243,7 +244,7 @@ def test_an_array_that_grows_is_marked_without_a_key(places: list[str], monkeypa
     async def steps(screen: Screen) -> None:
         screen.app.session.select("/plane")
         await screen.until(lambda: is_ready(screen.app.session), "the array is on show")
-        zarrscope.open(places[0], "r+")["/plane"].resize((9, 32, 48))
+        as_array(zarrscope.open(places[0], "r+")["/plane"]).resize((9, 32, 48))
         await screen.until(lambda: "changing: 5 × 32 × 48 → 9" in str(screen.app._said["head"]), "it is marked")
 
     explore(places[:1], steps)

@@ -17,6 +17,7 @@ import pytest
 
 import zarrscope
 from contracts import http_server
+from narrowing import as_array, as_group
 from zarrscope.errors import Denied
 from zarrscope.runtime.threads import Mailbox
 from zarrscope_app.cli import run
@@ -114,8 +115,8 @@ def test_a_web_folder_is_opened_and_read_in_the_tree_of_every_host(folder: Path,
             session.close()
         with zarrscope.open(served.url) as h:
             assert h.warnings
-            assert (h["/b.zarr/img"][...] == 7).all()
-            assert (h["/deep/er/c.zarr/img"][...] == 7).all()
+            assert (as_array(h["/b.zarr/img"])[...] == 7).all()
+            assert (as_array(h["/deep/er/c.zarr/img"])[...] == 7).all()
             with pytest.raises(zarrscope.NotFound):
                 h.open_node("/notes")
 
@@ -132,7 +133,7 @@ def test_a_hierarchy_is_not_searched_as_a_folder(folder: Path) -> None:
 
 def test_one_denied_folder_does_not_hide_the_others(folder: Path) -> None:
     with serving(folder, denied="a.zarr/") as served, zarrscope.open(served.url) as h:
-        found = {child.name: child for child in h.root.children()}
+        found = {child.name: child for child in as_group(h.root).children()}
         assert isinstance(found.pop("a.zarr").error, Denied)
         assert {name: child.kind for name, child in found.items()} == {"b.zarr": "group", "deep": "group"}
 
@@ -146,7 +147,7 @@ def test_folders_that_are_all_denied_are_not_called_absent(tmp_path: Path) -> No
 def test_an_empty_folder_does_not_end_the_listing_of_the_others(folder: Path) -> None:
     with serving(folder) as served, zarrscope.open(served.url) as h:
         assert h.store._named_folders("an empty one/") is None
-        assert {child.name for child in h["/deep"].children()} == {"er"}
+        assert {child.name for child in as_group(h["/deep"]).children()} == {"er"}
 
 
 def test_a_page_full_of_links_costs_a_bounded_number_of_requests(tmp_path: Path) -> None:
@@ -207,7 +208,7 @@ def test_a_refused_list_of_children_is_told_and_can_be_asked_for_again(
     served = Refusing(tmp_path, status)
     with http_server.serving(served.server) as url:
         with zarrscope.open(f"{url}/x.zarr") as h, pytest.raises(zarrscope.Unsupported, match=f"answered {status}"):
-            list(h.root.children())
+            list(as_group(h.root).children())
         session = Session(f"{url}/x.zarr", mailbox)
         try:
             tree = session.tree
@@ -271,13 +272,13 @@ def plain(tmp_path: Path) -> Path:
 def test_plain_folders_are_searched_side_by_side(plain: Path) -> None:
     """In sequence, the indexes of the first eight folders would never be requested at the same time."""
     with serving(plain, together=r"^/p\d+/$", number=8) as served, zarrscope.open(served.url) as h:
-        found = [(child.name, child.kind) for child in h.root.children()]
+        found = [(child.name, child.kind) for child in as_group(h.root).children()]
         assert sorted(found) == [(f"p{i:02}", "group") for i in range(40)]
 
 
 def test_plain_folders_arrive_while_others_are_searched(plain: Path) -> None:
     with serving(plain) as served, zarrscope.open(served.url) as h:
-        children = h.root.children()
+        children = as_group(h.root).children()
         next(children)
         assert sum(path.endswith("/") for path in served.asked) < 30
 
@@ -285,7 +286,7 @@ def test_plain_folders_arrive_while_others_are_searched(plain: Path) -> None:
 def test_a_search_that_is_cancelled_asks_no_further(plain: Path) -> None:
     with serving(plain) as served, zarrscope.open(served.url) as h:
         stopped: list[bool] = []
-        children = h.root.children(lambda: bool(stopped))
+        children = as_group(h.root).children(lambda: bool(stopped))
         next(children)
         stopped.append(True)
         before = len(served.asked)

@@ -15,6 +15,7 @@ from qtpy.QtCore import QEvent, QModelIndex, QObject, QSize
 from qtpy.QtWidgets import QApplication
 
 import zarrscope
+from narrowing import not_none
 from qt_robot import QtRobot
 from zarrscope.runtime.threads import JobResult
 from zarrscope_app.presenters import EditStatus
@@ -196,7 +197,7 @@ def test_a_change_in_a_group_paints_the_rows_that_look_different(
     if not remembered:
         monkeypatch.setattr(tree_model, "_MOST_PAINTED", 3)
         model._painted.clear()
-    view.viewport().repaint()
+    not_none(view.viewport()).repaint()
     for _ in range(20):
         QApplication.processEvents()
     painted: set[str] = set()
@@ -232,7 +233,7 @@ def test_painting_the_tree_does_not_ask_which_node_may_be_renamed(robot: QtRobot
         return False
 
     robot.window.tree.editable = editable
-    robot.window.tree.view.viewport().repaint()
+    not_none(robot.window.tree.view.viewport()).repaint()
     assert not asked
 
 
@@ -260,7 +261,7 @@ def test_the_layout_of_the_tree_does_not_ask_the_presenter_which_rows_unfold(
     model, view = robot.window.tree.model, robot.window.tree.view
     assert model is not None
     model.layoutChanged.emit()
-    view.viewport().repaint()
+    not_none(view.viewport()).repaint()
     asked.assert_not_called()
 
 
@@ -272,7 +273,7 @@ def test_painting_the_tree_looks_for_the_index_of_its_group_once(
     assert model is not None
     looked_for = Mock(wraps=model.index_of)
     monkeypatch.setattr(model, "index_of", looked_for)
-    view.viewport().repaint()
+    not_none(view.viewport()).repaint()
     assert looked_for.call_count <= 4
 
 

@@ -16,6 +16,7 @@ from qtpy.QtGui import QImage
 from qtpy.QtWidgets import QApplication
 
 import zarrscope
+from narrowing import not_none
 from qt_robot import QTest, QtRobot
 from zarrscope_app.qt.export_dialog import ExportDialog
 
@@ -171,7 +172,7 @@ def test_a_bookmark_is_chosen_from_its_menu(robot: QtRobot) -> None:
 def test_the_address_for_fiji_and_a_view_are_on_the_clipboard(robot: QtRobot, place: str) -> None:
     clipboard = QApplication.clipboard()
     robot.window.run("copy-fiji")
-    robot.wait(lambda: clipboard.text() == f"{place}/ramp", "the address")
+    robot.wait(lambda: not_none(clipboard).text() == f"{place}/ramp", "the address")
     robot.session.slice.set_index("z", 3)
     robot.window.run("copy-view")
     robot.session.slice.set_index("z", 0)

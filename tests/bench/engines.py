@@ -20,6 +20,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from narrowing import as_group
+
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 Selection = tuple[Any, ...]
 
@@ -49,10 +51,10 @@ class Zarrscope:
         array[...] = values
 
     def children(self, path: str) -> list[tuple[str, str | None]]:
-        return [(child.name, child.kind) for child in self.library.open(path)["/"].children()]
+        return [(child.name, child.kind) for child in as_group(self.library.open(path)["/"]).children()]
 
     def names(self, path: str) -> int:
-        return len([*self.library.open(path)["/"].list_names()])
+        return len([*as_group(self.library.open(path)["/"]).list_names()])
 
 
 class Before(Zarrscope):

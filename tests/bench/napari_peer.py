@@ -34,6 +34,7 @@ if not __package__:
 
 from bench.results import OURS, Goal, Row
 from bench.settings import Settings
+from narrowing import not_none
 
 PEER = "napari-ome-zarr"
 FLOOR = "in memory"
@@ -127,7 +128,7 @@ class Bench:
         self.canvas = self.viewer.window._qt_viewer.canvas._scene_canvas
         self.canvas.events.draw.connect(self._drawn)
         for _ in range(20):
-            self.application.processEvents()
+            not_none(self.application).processEvents()
 
     def _drawn(self, _: object) -> None:
         self.draws += 1
@@ -137,7 +138,7 @@ class Bench:
         while not happened():
             if time.monotonic() > end:
                 raise RuntimeError("napari did not get there")
-            self.application.processEvents()
+            not_none(self.application).processEvents()
 
     def drawn(self, act: Callable[[], Any]) -> float:
         """Seconds from `act` to a painting in which all layers are loaded."""
@@ -160,7 +161,7 @@ class Bench:
         widget = Explorer(self.viewer)
         self.viewer.window.add_dock_widget(widget)
         for _ in range(20):
-            self.application.processEvents()
+            not_none(self.application).processEvents()
         began = time.perf_counter()
         widget.open(path)
         self.until(lambda: widget.session is not None and widget.session.node is not None)

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from narrowing import not_none
 from zarrscope.dialects import DIALECTS, Dialect, detect
 from zarrscope.dialects.defects import need_sound
 from zarrscope.dialects.v3 import V3 as Zarr3
@@ -539,4 +540,4 @@ def test_text_cut_anywhere_is_a_named_error(dialect: Dialect) -> None:
     text = TEMPLATES[dialect.name][key]
     for end in range(0, len(text), 3):
         with pytest.raises(ZarrscopeError):
-            need_sound(dialect.parse(path, {key: text[:end]}).metadata)  # its key shows an array
+            need_sound(not_none(dialect.parse(path, {key: text[:end]})).metadata)  # its key shows an array

@@ -26,6 +26,7 @@ import numpy as np
 
 import zarrscope
 from contracts.codec import EXAMPLES, LITTLE, objects, same
+from narrowing import not_none
 from zarrscope.codecs import CODECS
 from zarrscope.errors import ZarrscopeError
 from zarrscope.model.codec_table import CODECS as SCHEMAS
@@ -85,8 +86,8 @@ VALUES: dict[tuple[str, str], list[Any]] = {
     ("packbits", "start_bit"): [],
     ("packbits", "end_bit"): [],
     ("numcodecs.json2", "encoding"): ["utf-8"],
-    **{("numcodecs.json2", m): [] for m in SCHEMAS["numcodecs.json2"].members if m != "encoding"},
-    **{("numcodecs.pcodec", m): [] for m in SCHEMAS["numcodecs.pcodec"].members if m != "level"},
+    **{("numcodecs.json2", m): [] for m in not_none(SCHEMAS["numcodecs.json2"].members) if m != "encoding"},
+    **{("numcodecs.pcodec", m): [] for m in not_none(SCHEMAS["numcodecs.pcodec"].members) if m != "level"},
 }
 """The values to try of a member whose schema leaves too much open, or that only examples can set."""
 
@@ -110,7 +111,7 @@ def settings() -> tuple[Case, ...]:
         at = next(i for i, (each, _) in enumerate(codecs) if each == name)
         before, after = codecs[:at], [] if row.kind == "bytes→bytes" else codecs[at + 1 :]
         base = BASE.get(name, codecs[at][1])
-        for member, schema in SCHEMAS[name].members.items():
+        for member, schema in not_none(SCHEMAS[name].members).items():
             for value in VALUES.get((name, member), list(_varied(schema))):
                 tried.append(([*before, (name, {**base, member: value}), *after], dtype, elements))
         if name not in ("bytes", "sharding_indexed", "reshape", "transpose"):

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from machine import platform
+from narrowing import not_none
 from zarrscope.errors import Conflict, ReadOnly, Refused, Unreadable, Unsupported
 from zarrscope.model.buffers import Arena
 from zarrscope.model.storage import ABSENT, ByteRange, Entry, Version
@@ -553,7 +554,7 @@ def machine(empty: Any, examples: int = 25) -> Any:
                 return
             self.store.set_partial_values([(key, start, value)])
             self.model[key] = old[:start] + value + old[start + len(value) :]
-            self.versions[key] = self.store.get_versioned(key)[1]
+            self.versions[key] = not_none(self.store.get_versioned(key))[1]
 
         @rule(key=KEYS)
         def erase(self, key: str) -> None:

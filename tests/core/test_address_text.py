@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import zarrscope
+from narrowing import as_array
 from zarrscope.errors import NotFound, Refused, Unsupported
 from zarrscope.errors.confidential import public
 from zarrscope.stores.address import split_address
@@ -275,7 +276,7 @@ def test_a_path_that_exists_is_that_path_and_this_is_said(tmp_path: Path, monkey
     for name in ("'quoted'", "$DATA", "x|zip:", "a::b"):
         _volume(tmp_path / name)
         with zarrscope.open(name) as h:
-            assert h["/a"].shape == (2,)
+            assert as_array(h["/a"]).shape == (2,)
             assert any("has exactly the name" in warning for warning in h.warnings), name
     for name in ("plain ~ name:1", "$NOT_SET", "far:"):
         _volume(tmp_path / name)

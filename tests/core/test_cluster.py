@@ -21,6 +21,7 @@ import pytest
 
 import zarrscope
 from contracts.hostile_http import BEHAVIOURS, hostile
+from narrowing import as_array
 from zarrscope import convert
 from zarrscope.errors import Refused, Unreadable
 from zarrscope.executors import cluster as clusters
@@ -306,7 +307,7 @@ def test_the_command_line_takes_a_scheduler_file(scheduler: Path, tmp_path: Path
             check=False,
         )
     assert done.returncode == 0, done.stderr
-    assert zarrscope.open(tmp_path / "new")["/a"][...].sum() == 7 * 64 * 64
+    assert as_array(zarrscope.open(tmp_path / "new")["/a"])[...].sum() == 7 * 64 * 64
 
 
 def test_what_workers_took_as_missing_is_counted(scheduler: Path, tmp_path: Path) -> None:

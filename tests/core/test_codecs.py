@@ -18,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contracts.codec import BIG, F4, LITTLE, OBJECT, U2, inner, pipeline, same, shard, specs
+from narrowing import not_none
 from zarrscope.codecs import (
     CODECS,
     ArraySpec,
@@ -447,7 +448,7 @@ def test_an_index_entry_that_cannot_be_true(numbers: Any, location: Any) -> None
         made.decode(data)
     assert sharding.shard_of(made) is not None
     part = data[-32:] if location == "end" else data[:32]
-    index = sharding.shard_of(made).decode_index(part, len(data))
+    index = not_none(sharding.shard_of(made)).decode_index(part, len(data))
     assert index.locate((0,)) == ByteRange(numbers[0], 4)
 
 

@@ -11,6 +11,7 @@ import pytest
 
 import contracts.zarr2
 import zarrscope
+from narrowing import as_array
 from zarrscope import convert
 
 TYPES = ("uint8", "int16", ">u2", "float32", ">f8", "bool")
@@ -38,7 +39,7 @@ def made_in_v2(place: Path) -> zarrscope.Hierarchy:
     group = zarr.open_group(place, mode="w", zarr_format=2)
     for i, data_type in enumerate(TYPES):
         name = data_type.replace(">", "big-")
-        array = group.create_array(name, shape=(7, 10), chunks=(3, 4), dtype=data_type, order="CF"[i % 2])
+        array = group.create_array(name, shape=(7, 10), chunks=(3, 4), dtype=data_type, order="F" if i % 2 else "C")
         array[...] = values_of(data_type)
     return zarrscope.open(place)
 
@@ -70,7 +71,7 @@ def test_v3_and_v2_are_read_by_zarr_python_and_tensorstore(
     group = zarr.open_group(tmp_path / "new", mode="r")
     for node in plan.nodes[1:]:
         values = values_of(node.target.strip("/").replace("big-", ">"))
-        assert np.array_equal(group[node.target.strip("/")][...], values)
+        assert np.array_equal(as_array(group[node.target.strip("/")])[...], values)
         assert np.array_equal(by_tensorstore(tmp_path / "new" / node.target.strip("/"), driver), values)
 
 
@@ -81,7 +82,7 @@ def test_new_shards_are_read_by_zarr_python_and_tensorstore(tmp_path: Path) -> N
     plan = written(source, tmp_path / "new", "v3", chunks=(2, 2), shards=(4, 6), codecs=["blosc"])
     for node in plan.nodes[1:]:
         place = tmp_path / "new" / node.target.strip("/")
-        values = source[node.path][...]
+        values = as_array(source[node.path])[...]
         found = zarr.open_array(place, mode="r")
         assert (found.chunks, found.shards) == ((2, 2), (4, 6))
         assert np.array_equal(found[...], values)
@@ -95,7 +96,7 @@ def test_n5_is_read_by_tensorstore(codec: str | None, tmp_path: Path) -> None:
     assert [loss.path for loss in plan.losses] == ["/bool"]
     for node in plan.nodes[1:]:
         found = by_tensorstore(tmp_path / "new" / node.target.strip("/"), "n5")
-        assert np.array_equal(found.transpose(), source[node.path][...])
+        assert np.array_equal(found.transpose(), as_array(source[node.path])[...])
 
 
 @pytest.mark.needs("zarr2")
@@ -131,7 +132,7 @@ def test_ome_zarr_0_4_becomes_0_5_and_0_4_again(name: str, unpacked: Path, tmp_p
         place = tmp_path / "new" / node.target.strip("/")
         values = node.array[...]
         found = zarr.open_array(place, mode="r")
-        assert found.metadata.dimension_names is not None
+        assert getattr(found.metadata, "dimension_names", None) is not None
         assert np.array_equal(found[...], values)
         assert np.array_equal(by_tensorstore(place, "zarr3"), values)
     written(zarrscope.open(tmp_path / "new"), tmp_path / "back", "v2")

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import zarrscope
+from narrowing import as_array
 from zarrscope.runtime import threads as background
 from zarrscope.view.image import find_images
 from zarrscope_resources import demo
@@ -25,7 +26,7 @@ ARRAYS = [f"{place}{level}" for place in ("", "labels/nuclei/") for level in ran
 @pytest.mark.parametrize("path", ARRAYS)
 def test_zarr_python_reads_the_same_values(volume: Any, path: Any) -> None:
     zarr = pytest.importorskip("zarr")
-    ours = zarrscope.open(str(volume))["/" + path]
+    ours = as_array(zarrscope.open(str(volume))["/" + path])
     theirs = zarr.open_array(str(volume / path), mode="r")
     assert theirs.shape == ours.shape
     assert np.array_equal(theirs[...], ours[...])
@@ -36,7 +37,7 @@ def test_tensorstore_reads_the_same_values(volume: Any, path: Any) -> None:
     tensorstore = pytest.importorskip("tensorstore")
     spec = {"driver": "zarr3", "kvstore": {"driver": "file", "path": str(volume / path)}}
     theirs = tensorstore.open(spec).result()
-    assert np.array_equal(theirs.read().result(), zarrscope.open(str(volume))["/" + path][...])
+    assert np.array_equal(theirs.read().result(), as_array(zarrscope.open(str(volume))["/" + path])[...])
 
 
 def test_it_is_valid_ome_zarr(volume: Any) -> None:
@@ -65,8 +66,8 @@ def test_it_says_what_it_is(volume: Any) -> None:
 
 def test_each_channel_shows_its_structures(volume: Any) -> None:
     h = zarrscope.open(str(volume))
-    values = h["/0"][0].astype(float)
-    labels: Any = h["/labels/nuclei/0"][0, 0]
+    values = as_array(h["/0"])[0].astype(float)
+    labels: Any = as_array(h["/labels/nuclei/0"])[0, 0]
     nuclei = labels > 0
     assert 0.03 < nuclei.mean() < 0.4
     assert len(np.unique(labels)) > 50
@@ -80,16 +81,16 @@ def test_each_channel_shows_its_structures(volume: Any) -> None:
 
 def test_levels_are_means_and_stated_colours_are_those_of_labels_that_exist(volume: Any) -> None:
     h = zarrscope.open(str(volume))
-    fine, coarse = h["/0"][1, 2], h["/1"][1, 2]
+    fine, coarse = as_array(h["/0"])[1, 2], as_array(h["/1"])[1, 2]
     assert np.array_equal(coarse, halved(fine, (1, 2, 2)))
     blocks = fine.reshape(16, 128, 2, 128, 2).mean(axis=(2, 4))
     assert np.abs(blocks - coarse).max() <= 0.5
     colors = find_images(h["/labels/nuclei"])[0].label_colors
-    assert set(np.unique(h["/labels/nuclei/0"][...])) - {0} <= set(colors)
+    assert set(np.unique(as_array(h["/labels/nuclei/0"])[...])) - {0} <= set(colors)
 
 
 def test_the_second_moment_has_drifted_but_shows_the_same_cells(volume: Any) -> None:
-    a = zarrscope.open(str(volume))["/0"]
+    a = as_array(zarrscope.open(str(volume))["/0"])
     first, second = (a[t, 1, 8].astype(float) for t in (0, 1))
     spectrum = np.fft.fft2(first - first.mean()).conj() * np.fft.fft2(second - second.mean())
     peak = np.unravel_index(np.argmax(np.fft.ifft2(spectrum).real), first.shape)

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from narrowing import not_none
 from zarrscope.errors import BadMetadata, NotFound, Refused, ZarrscopeError
 from zarrscope.jsondoc.document import Document, parse_json, pointer_of, same_json, tokens_of
 from zarrscope.jsondoc.grammar import MAX_DEPTH
@@ -121,7 +122,7 @@ def test_set_is_a_json_edit_that_keeps_all_else(case: tuple[Any, str], new: Any,
         expected = new
     assert same_json(json.loads(edited.bytes.decode("utf-8-sig")), expected)
     others_survive(document, edited, place)
-    span = document._find(pointer_of(place)).span
+    span = not_none(document._find(pointer_of(place))).span
     begin, end = span.start, len(document.text) - span.stop
     assert edited.text[:begin] == document.text[:begin]
     assert edited.text[len(edited.text) - end :] == document.text[len(document.text) - end :]

@@ -191,13 +191,13 @@ READABLE: dict[str, Any] = PHASE_1 | {
     "fill_value": 0,
     "codecs": ["bytes", {"name": "zstd", "configuration": {"level": 1}}],
 }
-OFFSET = {"name": "https://example.com/zarr/offset", "configuration": {"offset": [12]}}
+OFFSET: dict[str, Any] = {"name": "https://example.com/zarr/offset", "configuration": {"offset": [12]}}
 STATISTICS = {
     "name": "https://example.com/zarr/array-statistics",
     "configuration": {"min": 5, "max": 12},
     "must_understand": False,
 }
-COPIES = {
+COPIES: dict[str, Any] = {
     "name": "https://example.com/zarr/consolidated-metadata",
     "configuration": {},
     "must_understand": False,

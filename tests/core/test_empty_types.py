@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import zarrscope
+from narrowing import as_array, as_group
 from zarrscope.check.hierarchy import check
 from zarrscope.dialects import parse_cache
 from zarrscope.dialects.v2 import V2
@@ -81,10 +82,10 @@ def documents(dialect: str) -> dict[str, bytes]:
 def test_they_list_and_show(dialect: str, tmp_path: Path, capsys: Any) -> None:
     stored(tmp_path, documents(dialect))
     hierarchy = zarrscope.open(tmp_path)
-    names = [child.name for child in hierarchy["/"].children()]
+    names = [child.name for child in as_group(hierarchy["/"]).children()]
     assert len(names) == len(documents(dialect)) - 1
     for name in names:
-        array = hierarchy[name]
+        array = as_array(hierarchy[name])
         assert (array.problem, array.shape, array[...].shape) == (None, (3,), (3,)), name
         assert run(["info", str(tmp_path), name]) == 0
         assert run(["read", str(tmp_path), name]) == 0
@@ -118,7 +119,7 @@ def test_a_mistake_over_one_node_ends_no_listing(dialect: str, monkeypatch: pyte
     assert "a mistake" in str(broken.problem)
     with pytest.raises(BadMetadata, match="a mistake"):
         len(broken.attributes)
-    assert [child.name for child in hierarchy["/"].children()] == ["a", "b", "c"]
+    assert [child.name for child in as_group(hierarchy["/"]).children()] == ["a", "b", "c"]
     found = list(check(hierarchy))
     assert [f.path for f in found if f.severity == "error"] == ["/b"]
     for verb in ("ls", "tree", "check"):

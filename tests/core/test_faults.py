@@ -37,6 +37,7 @@ from contracts.service_answers import (
     well,
 )
 from contracts.wire import eventually
+from narrowing import not_none
 from zarrscope.errors import Conflict, Denied, NotFound, Unreadable, ZarrscopeError
 from zarrscope.model.storage import ByteRange
 from zarrscope.stores.address import open_store
@@ -353,7 +354,7 @@ def test_what_somebody_else_stores_or_erases_is_seen(place: Place) -> None:
     there.flush()
     assert here.get("a/b") in (b"theirs", VALUES["a/b"])
     with pytest.raises(Conflict):
-        here.set("a/b", b"mine", version[1])
+        here.set("a/b", b"mine", not_none(version)[1])
     there.close()
     again = place.opened("a")
     assert again.get("a/b") == b"theirs"

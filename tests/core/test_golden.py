@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import zarrscope
+from narrowing import as_array, as_group
 
 zarr = pytest.importorskip("zarr")
 ts = pytest.importorskip("tensorstore")
@@ -332,8 +333,10 @@ def test_consolidated_hierarchies_list_and_tell_attributes(zarr_format: int, tmp
     assert hierarchy.dialect.name == f"v{zarr_format}"
     assert hierarchy["/"].attributes["of"] == "root"
     assert hierarchy["/cells/nuclei"].attributes["stain"] == "DAPI"
-    assert [(child.name, child.kind) for child in hierarchy["/cells/nuclei"].children()] == [("image", "array")]
-    assert [child.name for child in hierarchy["/"].children()] == ["cells"]
+    assert [(child.name, child.kind) for child in as_group(hierarchy["/cells/nuclei"]).children()] == [
+        ("image", "array")
+    ]
+    assert [child.name for child in as_group(hierarchy["/"]).children()] == ["cells"]
 
 
 # ------------------------------------------------------------------------------------------------- others read ours
@@ -413,7 +416,7 @@ def test_an_array_that_zarr_python_made_is_written_in_place(tmp_path: Path) -> N
     """Parts of a chunk and of a shard change; all other values stay."""
     path = tmp_path / "theirs.zarr"
     data = MAKERS["v3-sharded"](path)["/a"].copy()
-    array = zarrscope.open(str(path), mode="r+")["/a"]
+    array = as_array(zarrscope.open(str(path), mode="r+")["/a"])
     array[5:19, 3:31:2] = 7
     data[5:19, 3:31:2] = 7
     same(array[...], data)

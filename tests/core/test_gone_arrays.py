@@ -16,6 +16,7 @@ import pytest
 import zarrscope
 from contracts.http_server import web_server
 from contracts.operations import NAMES, an_array, every
+from narrowing import as_array, not_none
 from zarrscope.errors import Conflict, NotFound, ZarrscopeError
 from zarrscope.nodes import move as moving
 from zarrscope.nodes.array import Array
@@ -48,7 +49,7 @@ GONE: dict[str, Callable[[Hierarchy], object]] = {
     "other chunks": lambda h: remade(h, chunks=(7, 11)),
     "other codecs": lambda h: remade(h, codecs=["gzip", "gzip"] if h.dialect.name == "v3" else []),
     "smaller": lambda h: remade(h, shape=(2, 2)),
-    "shrunk": lambda h: h["/a"].resize((2, 2)),
+    "shrunk": lambda h: as_array(h["/a"]).resize((2, 2)),
 }
 
 
@@ -101,7 +102,7 @@ def test_attributes_and_growth_leave_it_the_array_it_was(name: str, store: Store
     for i, each in enumerate((old, again)):
         assert (each[...] == i).all()
         each[...] = i + 1
-    assert (zarrscope.open(store)["/a"][:7, :11] == 2).all()
+    assert (as_array(zarrscope.open(store)["/a"])[:7, :11] == 2).all()
 
 
 @pytest.mark.parametrize("shards", [None, (6, 8)])
@@ -162,7 +163,7 @@ def test_the_first_write_far_away_needs_no_look_at_a_new_array(monkeypatch: pyte
         return [key for _, key in counting.keys].count("a/zarr.json")
 
     assert looks(lambda: array.__setitem__(..., 1)) == 0
-    assert (zarrscope.open(counting.store)["/a"][...] == 1).all()
+    assert (as_array(zarrscope.open(counting.store)["/a"])[...] == 1).all()
     elsewhere = copied(array)._stored.opened
     assert elsewhere is not None
     assert elsewhere._created is None, "another process knows nothing of the creation"
@@ -228,7 +229,7 @@ def test_far_away_too_and_no_more_often_than_needed() -> None:
             assert not array[...].any()
         assert [key for key, _ in server.asked].count("a/zarr.json") == 2, "opened, and looked at once"
         del values["a/zarr.json"]
-        array._stored.opened._until = 0.0
+        not_none(array._stored.opened)._until = 0.0
         with pytest.raises(NotFound, match="erased"):
             array[...]
 
@@ -239,7 +240,7 @@ def test_an_array_that_only_a_copy_tells_of_reads_as_it_did() -> None:
     made.consolidate()
     made.store.erase_values(["a/.zarray", "a/.zattrs"])
     for opened in (zarrscope.open(made.store), zarrscope.open(made.store, "r+")):
-        array = opened["/a"]
+        array = as_array(opened["/a"])
         assert isinstance(array, Array)
         assert not array[...].any()
         assert not copied(array)[...].any()

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import zarrscope
+from narrowing import as_array, as_group
 from zarrscope.nodes.array import Array
 from zarrscope.nodes.hierarchy import Group, Hierarchy
 from zarrscope.stores.memory import MemoryStore
@@ -166,16 +167,16 @@ def test_a_broken_child_comes_with_its_error_and_the_others_without(dialect: str
     key = "g/a/zarr.json" if dialect == "v3" else "g/a/.zarray"
     store.set(key, (store.get(key) or b"").replace(b'"shape"', b'"shapes"'))
     hierarchy = zarrscope.open(store)
-    children = {child.name: child for child in hierarchy["/g"].children()}
+    children = {child.name: child for child in as_group(hierarchy["/g"]).children()}
     assert children["a"].kind == "array"
     assert isinstance(children["a"].error, zarrscope.BadMetadata)
     assert children["b"].error is None
     with pytest.raises(zarrscope.BadMetadata) as caught:
-        hierarchy["/g/a"][...]
+        as_array(hierarchy["/g/a"])[...]
     assert caught.value.key == key
     assert caught.value.store == store.url
     broken = Faults(store, FaultRule(matches=lambda operation, key: key.startswith("g/b/")))
-    failing = {child.name: child for child in zarrscope.open(broken)["/g"].children()}
+    failing = {child.name: child for child in as_group(zarrscope.open(broken)["/g"]).children()}
     assert isinstance(failing["b"].error, zarrscope.Unreadable)
 
 
@@ -362,7 +363,7 @@ def test_the_consolidated_copy_keeps_step_and_says_so_when_it_cannot(dialect: st
     added = hierarchy["/g/new"]
     assert isinstance(added, Array)
     added.resize((5,))
-    assert read_by_copy()["/g/new"].shape == (5,)
+    assert as_array(read_by_copy()["/g/new"]).shape == (5,)
     assert hierarchy.warnings == ()
 
     failing = Faults(memory, FaultRule(matches=lambda operation, key: operation == "set" and key == copy))

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 import zarrscope
+from narrowing import as_group
 from zarrscope.model.metadata import ArrayMetadata
 from zarrscope.nodes.context import NodeContext
 from zarrscope.nodes.hierarchy import Group
@@ -113,7 +114,7 @@ def test_what_is_gone_when_it_is_looked_at_says_so(tmp_path: Path) -> None:
     store = LocalStore(tmp_path / "x")
     made = zarrscope.open(store, "w-", dialect="v2")
     made.create_array("/a", shape=(4,), dtype="uint16")
-    (child,) = zarrscope.open(store).root.children()
+    (child,) = as_group(zarrscope.open(store).root).children()
     made.erase("/a")
     assert (child.name, child.kind) == ("a", "array")
     assert isinstance(child.error, zarrscope.NotFound)
@@ -129,7 +130,7 @@ def test_names_alone_tell_the_kinds_of_v2(tmp_path: Path, monkeypatch: pytest.Mo
     read: list[str] = []
     monkeypatch.setattr(LocalStore, "_get", lambda self, key, part: read.append(key))
     monkeypatch.setattr(LocalStore, "_read", lambda self, *place: read.append(str(place)))
-    assert {child.name: child.kind for child in root.children()} == {"a": "array", "g": "group"}
+    assert {child.name: child.kind for child in as_group(root).children()} == {"a": "array", "g": "group"}
     assert read == []
 
 

@@ -139,6 +139,8 @@ def test_the_example_of_a_dialect_is_read_and_written_again(name: str) -> None:
     written = found.dialect.write(path, node.metadata, node.attributes)
     again = found.dialect.parse(path, written)
     assert again is not None
+    assert isinstance(again.metadata, ArrayMetadata)
+    assert isinstance(node.metadata, ArrayMetadata)
     for what in ("shape", "dtype", "grid", "keys", "fill", "dimension_names", "problem"):
         assert getattr(again.metadata, what) == getattr(node.metadata, what), what
     assert [spec.name for spec in again.metadata.codecs] == [spec.name for spec in node.metadata.codecs]

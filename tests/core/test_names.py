@@ -18,6 +18,7 @@ import pytest
 import zarrscope
 from contracts.http_server import web_server
 from contracts.names import DIALECT_NAMES, HOSTILE, Plot, signature
+from narrowing import as_array, as_group
 from zarrscope import convert
 from zarrscope.errors import Refused, ZarrscopeError
 from zarrscope.model.node_path import clean_path
@@ -39,7 +40,7 @@ def stores(tmp_path: Path) -> dict[str, Callable[[], Store]]:
 
 # ---------------------------------------------------------------------------------------------- opening
 def listed(hierarchy: Hierarchy, beneath: str = "/") -> Iterator[str]:
-    for child in hierarchy[beneath].children():
+    for child in as_group(hierarchy[beneath]).children():
         yield f"{beneath.rstrip('/')}/{child.name}"
 
 
@@ -89,13 +90,13 @@ def edit(hierarchy: Hierarchy, path: str) -> None:
 
 def write(hierarchy: Hierarchy, path: str) -> None:
     node = hierarchy[path]
-    array = node if isinstance(node, Array) else hierarchy[f"{path}/in"]
+    array = node if isinstance(node, Array) else as_array(hierarchy[f"{path}/in"])
     array[1:3, 2:5] = 255
 
 
 def resize(hierarchy: Hierarchy, path: str) -> None:
     node = hierarchy[path]
-    array = node if isinstance(node, Array) else hierarchy[f"{path}/in"]
+    array = node if isinstance(node, Array) else as_array(hierarchy[f"{path}/in"])
     array.resize((2, 3))
 
 

@@ -14,6 +14,7 @@ import pytest
 
 import zarrscope
 from contracts.odd_members import NO_OBJECT, WRITABLE, documents_that_are_no_object, family, keys
+from narrowing import as_array, as_group
 from zarrscope.check.hierarchy import check
 from zarrscope.dialects import Dialect
 from zarrscope.runtime.threads import Mailbox
@@ -56,7 +57,7 @@ def faults_of_documents(
         with contextlib.suppress(zarrscope.BadMetadata):
             node[...]
             yield "is read all the same"
-    if [*h.walk()][-1][0] != "/g/a" or (path != "/g/a" and h["/g/a"][...].tolist() != [3] * 4):
+    if [*h.walk()][-1][0] != "/g/a" or (path != "/g/a" and as_array(h["/g/a"])[...].tolist() != [3] * 4):
         yield "hides what lies beneath"
     before = keys(store)
     try:
@@ -104,14 +105,14 @@ def test_a_broken_bootstrap_document_hides_no_names(dialect: Dialect, odd: bytes
     for path in ("/", "/g", "/g/a"):
         assert h[path].problem is not None
         with pytest.raises(zarrscope.BadMetadata, match=r"zarr\.json is broken") as caught:
-            h[path][...] if path == "/g/a" else [*h[path].children()]
+            as_array(h[path])[...] if path == "/g/a" else [*as_group(h[path]).children()]
         assert caught.value.key == "zarr.json"
     with pytest.raises(zarrscope.ReadOnly, match="restore"):
         h.create_group("/new")
     assert keys(store) == before
     lenient = zarrscope.open(store, lenient=True)
-    assert lenient["/g/a"][...].tolist() == [3] * 4
-    assert [child.name for child in lenient["/g"].children()] == ["a"]
+    assert as_array(lenient["/g/a"])[...].tolist() == [3] * 4
+    assert [child.name for child in as_group(lenient["/g"]).children()] == ["a"]
 
 
 V1_META = b'{"zarr_format": 1, "shape": [4], "chunks": [2], "dtype": "|u1", "compression": null, "fill_value": 0}'
@@ -126,7 +127,7 @@ def test_a_broken_document_of_v1_closes_nothing(key: str, odd: bytes) -> None:
     assert h.root.problem is not None
     assert h.root.problem.key == key
     with pytest.raises(zarrscope.BadMetadata):
-        h.root[...]
+        as_array(h.root)[...]
 
 
 @pytest.mark.parametrize("value", [b"", b"{", b"<html></html>", b'{"a": 1'])
@@ -162,7 +163,7 @@ def test_the_kind_is_guessed_by_text_and_keys(around: dict[str, bytes], kind: st
     assert node.kind == kind
     assert node.problem is not None
     assert "a guess" in str(node.problem.advice)
-    (child,) = h.root.children()
+    (child,) = as_group(h.root).children()
     assert (child.name, child.kind) == ("n", kind)
     assert child.error is not None
     assert "attributes that cannot be read" in repr(node.attributes)

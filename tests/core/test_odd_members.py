@@ -25,6 +25,7 @@ from contracts.odd_members import (
     with_odd,
 )
 from contracts.odd_members import ODD as ODD_VALUES
+from narrowing import as_array, as_group
 from zarrscope.check.hierarchy import check
 from zarrscope.dialects import DIALECTS, Dialect
 from zarrscope.stores.memory import MemoryStore
@@ -185,7 +186,7 @@ def test_what_is_odd_is_told_by_ls_tree_info_and_check(
         problem = opened.problem
         if problem is None:
             continue
-        listed = int("shape" in opened.metadata.unread)  # a listing that lacks a shape ends with 1
+        listed = int("shape" in as_array(opened).metadata.unread)  # a listing that lacks a shape ends with 1
         place = f"at {problem.pointer} in {problem.key}"
         for verb, node in (("ls", above), ("tree", "/"), ("info", path)):
             assert run([verb, str(root), node]) == (listed if verb != "info" else 0)
@@ -230,7 +231,7 @@ def test_an_odd_member_closes_no_node(case: str, at_root: bool, tmp_path: Path) 
 def test_a_fill_value_that_is_no_whole_number_stays_refused(tmp_path: Path) -> None:
     stored(tmp_path / "x", V3 | {"fill_value": 1.5})
     with pytest.raises(zarrscope.BadMetadata) as caught:
-        zarrscope.open(tmp_path / "x")["a"][...]
+        as_array(zarrscope.open(tmp_path / "x")["a"])[...]
     assert caught.value.pointer == "/fill_value"
     assert caught.value.key == "a/zarr.json"
 
@@ -352,7 +353,7 @@ def test_attributes_that_are_no_object_close_no_node(dialect: Dialect, path: str
         text = json.loads(store.get(key) or b"")
         store.set(key, json.dumps({**text, holder[1:]: odd} if holder else odd).encode())
         h = zarrscope.open(store, "r+")
-        node = h[path]
+        node = as_group(h[path])
         assert node.kind == kind
         with pytest.raises(zarrscope.BadMetadata):
             dict(node.attributes)
@@ -360,9 +361,9 @@ def test_attributes_that_are_no_object_close_no_node(dialect: Dialect, path: str
         assert (node.problem.key, node.problem.pointer or "") == (key, holder)
         assert [each.key for each in check(h) if each.severity == "error"] == [key]
         if kind == "group":
-            assert [child.name for child in h["/"].children()] == ["g"]
+            assert [child.name for child in as_group(h["/"]).children()] == ["g"]
             assert [child.name for child in node.names()] == ["a"]
-            assert h["/g/a"][...].tolist() == [3] * 4
+            assert as_array(h["/g/a"])[...].tolist() == [3] * 4
         before = keys(store)
         with pytest.raises(zarrscope.BadMetadata, match="not a JSON object") as caught:
             node.attrs["y"] = 2

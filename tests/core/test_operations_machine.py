@@ -21,6 +21,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 import zarrscope
 from contracts.operations import NAMES
 from contracts.places import PLACES, WRITABLE, Services
+from narrowing import as_array
 from temporary import new_folder
 from zarrscope.errors import ZarrscopeError
 from zarrscope.nodes import move as moving
@@ -127,7 +128,7 @@ def machine(name: str, empty: Callable[[], Store], examples: int) -> Any:
         @rule(path=PATHS, value=VALUES)
         def store(self, path: str, value: int) -> None:
             if self.model.get(path) is not None:
-                self.hierarchy[path][...] = value
+                as_array(self.hierarchy[path])[...] = value
                 self.model[path] = value
 
         @rule()

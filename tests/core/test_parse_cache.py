@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import zarrscope
+from narrowing import as_array
 from zarrscope.dialects import dialect_named, parse_cache
 from zarrscope.dialects.parse_cache import parsed
 from zarrscope.runtime.memo import Memo
@@ -71,7 +72,7 @@ def test_the_same_bytes_elsewhere_are_another_node() -> None:
         node = parsed(dialect, path, {f"{path[1:]}/zarr.json": document})
         assert node is not None
         assert node.path == path
-        assert node.metadata.keys.key((0,)) == f"{path[1:]}/c/0"
+        assert as_array(node).metadata.keys.key((0,)) == f"{path[1:]}/c/0"
 
 
 def test_how_it_was_opened_counts() -> None:

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import zarrscope
+from narrowing import not_none
 from zarrscope.ome import metadata as ome
 from zarrscope.ome.collection import collection
 from zarrscope.view.image import default_image, default_window, find_collection, find_images, level_for, members
@@ -178,7 +179,7 @@ def test_labels(tmp_path: Any) -> None:
     found = find_images(here.hierarchy[image.labels[0]])[0]
     assert found.is_label
     assert found.label_colors == {4: (1, 2, 255, 4)}
-    assert find_collection(here.hierarchy["/img/labels"]).kind == "labels"
+    assert not_none(find_collection(here.hierarchy["/img/labels"])).kind == "labels"
 
 
 def test_a_plate_names_its_wells_and_opens_none(tmp_path: Any) -> None:
@@ -190,8 +191,11 @@ def test_a_plate_names_its_wells_and_opens_none(tmp_path: Any) -> None:
         "wells": wells,
     }
     found = find_collection(group(tmp_path, {"ome": {"version": "0.5", "plate": plate}}, {}))
-    assert found.kind == "plate"
-    assert [(m.path, m.name, m.place) for m in found.members][:2] == [("/A/1", "A1", (0, 0)), ("/B/2", "B2", (1, 1))]
+    assert not_none(found).kind == "plate"
+    assert [(m.path, m.name, m.place) for m in not_none(not_none(found).members)][:2] == [
+        ("/A/1", "A1", (0, 0)),
+        ("/B/2", "B2", (1, 1)),
+    ]
 
 
 def test_a_series_without_a_list_runs_until_the_first_gap(tmp_path: Any) -> None:
@@ -200,10 +204,10 @@ def test_a_series_without_a_list_runs_until_the_first_gap(tmp_path: Any) -> None
         group(tmp_path, {"ome": {"version": "0.5", "multiscales": [entry]}}, {"0": (8, 8)}, path=path)
     root = group(tmp_path, {"ome": {"version": "0.5", "bioformats2raw.layout": 3}}, {})
     found = find_collection(root)
-    assert found.kind == "series"
+    assert not_none(found).kind == "series"
     assert found is not None
     assert [m.path for m in members(root, found)] == ["/0", "/1"]
-    assert default_image(root).path == "/0"
+    assert not_none(default_image(root)).path == "/0"
 
 
 def test_plain_arrays(tmp_path: Any) -> None:

@@ -14,6 +14,7 @@ import pytest
 
 import zarrscope
 from contracts.http_server import WebServer, web_server
+from narrowing import as_array
 from zarrscope.codecs.zstd import Zstd
 from zarrscope.errors import BadChunk, Refused
 from zarrscope.model.storage import ByteRange, Request
@@ -82,7 +83,7 @@ def test_absent_chunks_are_the_fill_value_and_the_rest_is_decoded(together: list
 def test_a_damaged_chunk_among_them_is_named() -> None:
     store = stored((96, 96))
     with zarrscope.open(store) as h:
-        locator = h["/a"]._stored.locator
+        locator = as_array(h["/a"])._stored.locator
         index = locator.index_at(_reader(store), 0, None)
         assert index is not None
         span = index.locate((3, 4))
@@ -128,7 +129,7 @@ def test_chunks_are_requested_while_other_shards_have_not_answered(kind: str) ->
             array, found = h["/a"], list[Any]()
             server.gate.clear()
             before = server.held
-            reading = threading.Thread(target=lambda: found.append(array[5]))
+            reading = threading.Thread(target=lambda: found.append(as_array(array)[5]))
             reading.start()
             try:
                 assert server.wait_held(before + 3), "the indexes of three shards"
@@ -159,7 +160,7 @@ def test_one_shard_that_fails_does_not_hide_the_others(kind: str) -> None:
     with web_server(values) as server:
         url, options = served(kind, server)
         with zarrscope.open(url, storage_options=options) as h:
-            locator = h["/a"]._stored.locator
+            locator = as_array(h["/a"])._stored.locator
             got = dict(locator.fetch([(0, column) for column in range(12)]))
             assert [type(got[0, column]) for column in range(12)] == [memoryview] * 4 + [BadChunk] * 4 + [
                 memoryview

@@ -16,6 +16,7 @@ import gcs_xml
 import zarrscope
 from contracts.absence import CHUNK, VALUES, Absence
 from contracts.hostile_http import Ask, hostile
+from narrowing import as_array
 from zarrscope.errors import NotFound
 from zarrscope.stores.object_store import ObjectStore
 from zarrscope.stores.store import Store
@@ -76,7 +77,7 @@ class OfService(Absence):
             return
         with self.serving("honest") as store:  # the service distinguishes absent values, so nothing must be assumed
             assert store.tells_absence
-            assert zarrscope.open(store)["sparse"][...].tolist() == [7, 7, 0, 0]
+            assert as_array(zarrscope.open(store)["sparse"])[...].tolist() == [7, 7, 0, 0]
 
     def test_a_web_page_for_every_path_is_no_hierarchy(self) -> None:
         async def page(ask: Ask) -> None:

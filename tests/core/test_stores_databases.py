@@ -21,6 +21,7 @@ import pytest
 import zarrscope
 from contracts.store import Reading, Writing
 from machine import zarr2
+from narrowing import as_array, as_group
 from temporary import new_folder
 from zarrscope.errors import NotFound, Refused, Unreadable, Unsupported
 from zarrscope.stores.address import open_store, split_address
@@ -122,7 +123,7 @@ def test_addresses_name_a_file_and_a_node_in_it(scheme: str, tmp_path: Path) -> 
     assert split_address(f"{url}/g/a").node_path == "g/a"
     assert zarrscope.open_array(f"{url}/g/a")[...].tolist() == [7, 7]
     assert not zarrscope.open(url).store.writable
-    assert [child.name for child in zarrscope.open(url)["/g"].children()] == ["a"]
+    assert [child.name for child in as_group(zarrscope.open(url)["/g"]).children()] == ["a"]
     with pytest.raises(Refused, match="not empty"):
         open_store(url, "w-")
     with pytest.raises(Refused, match="names no file"):
@@ -156,7 +157,7 @@ def test_a_database_opens_by_its_plain_path(found: tuple[str, Path]) -> None:
         assert h.store.url.startswith(f"{scheme}://")
         assert not h.store.writable
         assert any(f"opened as {scheme}://" in warning for warning in h.warnings)
-        assert [child.name for child in h["/g"].children()] == ["a"]
+        assert [child.name for child in as_group(h["/g"]).children()] == ["a"]
     for text in (f"{path}/g/a", f"{path}::g/a", f"{path}/g/a/zarr.json"):
         assert zarrscope.open_array(text)[...].tolist() == [7, 7], text
     assert zarrscope.open_array(path, "/g/a")[...].tolist() == [7, 7]
@@ -166,11 +167,11 @@ def test_a_database_opens_by_its_plain_path(found: tuple[str, Path]) -> None:
 def test_a_database_is_written_by_its_plain_path(found: tuple[str, Path], mode: Any) -> None:
     scheme, path = found
     before = {each.name for each in path.parent.rglob("*")}
-    with zarrscope.open_array(f"{path}/g/a", mode=mode).hierarchy as h:
+    hierarchy = zarrscope.open_array(f"{path}/g/a", mode=mode).hierarchy
+    assert isinstance(hierarchy, zarrscope.Hierarchy)
+    with hierarchy as h:
         h.create_group("/new")
-        array = h["/g/a"]
-        assert isinstance(array, zarrscope.Array)
-        array[0] = 9
+        as_array(h["/g/a"])[0] = 9
     assert zarrscope.open_array(f"{scheme}://{path.as_posix()}/g/a")[...].tolist() == [9, 7]
     assert "new" in zarrscope.open(path)
     assert {each.name for each in path.parent.rglob("*")} - before <= OWN_FILES, "no folder was made"

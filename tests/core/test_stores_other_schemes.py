@@ -19,6 +19,7 @@ from fsspec.registry import known_implementations
 import zarrscope
 from contracts.ftp_server import FTPServer, ftp_server
 from contracts.store import Reading
+from narrowing import as_group
 from zarrscope.errors import Denied, NotFound, ReadOnly, Unreadable, Unsupported
 from zarrscope.errors.confidential import public
 from zarrscope.stores.address import open_store, parents, split_address
@@ -79,7 +80,7 @@ def server() -> Iterator[FTPServer]:
 def test_a_hierarchy_opens_by_ftp(server: FTPServer) -> None:
     url = f"ftp://{server.host}/data/x.zarr"
     with zarrscope.open(url) as h:
-        assert [child.name for child in h["/"].children()] == ["g"]
+        assert [child.name for child in as_group(h["/"]).children()] == ["g"]
         assert sorted(h.store.list()) == sorted(hierarchy())
         assert not h.store.writable
         array = h["/g/a"]

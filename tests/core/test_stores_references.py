@@ -15,6 +15,7 @@ import pytest
 
 import zarrscope
 from contracts.store import Reading
+from narrowing import as_array, as_group
 from zarrscope.errors import BadMetadata, NotFound, OutsideLink, Refused, Unreadable, Unsupported
 from zarrscope.stores.address import open_store, parents, split_address
 from zarrscope.stores.references import ReferenceStore
@@ -65,8 +66,8 @@ def volume(tmp_path: Path) -> Path:
 def test_a_reference_file_opens_by_looking_at_it(volume: Path) -> None:
     for text in (str(volume), f"reference://::{volume}", volume.as_uri(), f"{volume}::a", f"{volume}/a"):
         with zarrscope.open(text) as h:
-            assert h["/a"][...].tolist() == [0, 1, 2, 3]
-            assert [child.name for child in h["/"].children()] == ["a"]
+            assert as_array(h["/a"])[...].tolist() == [0, 1, 2, 3]
+            assert [child.name for child in as_group(h["/"]).children()] == ["a"]
             assert not h.writable
             assert pickle.loads(pickle.dumps(h["/a"]))[...].tolist() == [0, 1, 2, 3]
     assert [*parents(split_address(f"reference://a::{volume}"))] == [split_address(f"{volume}::a")]
@@ -148,5 +149,5 @@ def test_references_in_parquet(volume: Path, tmp_path: Path) -> None:
     pq.write_table(pa.table({**columns, "raw": pa.array([None, None], pa.binary())}), folder / "a" / "refs.0.parq")
     for place in (folder, f"reference://::{folder}"):
         with zarrscope.open(place) as h:
-            assert h["/a"][...].tolist() == [0, 1, 2, 3]
-            assert [child.name for child in h["/"].children()] == ["a"]
+            assert as_array(h["/a"])[...].tolist() == [0, 1, 2, 3]
+            assert [child.name for child in as_group(h["/"]).children()] == ["a"]

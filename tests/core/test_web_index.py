@@ -14,6 +14,7 @@ import pytest
 
 import zarrscope
 from contracts.http_server import folder_server, serving, web_server
+from narrowing import as_group
 from zarrscope.check.hierarchy import check
 from zarrscope.errors import Unreadable
 from zarrscope.stores import web_index
@@ -93,9 +94,11 @@ def test_a_folder_served_by_python_is_listed(tmp_path: Path) -> None:
     (tmp_path / "x.zarr" / "notes").mkdir()
     with serving(folder_server(tmp_path)) as url:
         h = zarrscope.open(f"{url}/x.zarr")
-        assert {(c.name, c.kind) for c in h.root.children()} == {("a b", "array"), ("g", "group")}
-        assert {(c.name, c.origin) for c in h.root.list_names()} == {(n, "index") for n in ("a b", "g", "notes")}
-        assert [c.name for c in h["/g"].children()] == ["inside"]
+        assert {(c.name, c.kind) for c in as_group(h.root).children()} == {("a b", "array"), ("g", "group")}
+        assert {(c.name, c.origin) for c in as_group(h.root).list_names()} == {
+            (n, "index") for n in ("a b", "g", "notes")
+        }
+        assert [c.name for c in as_group(h["/g"]).children()] == ["inside"]
         assert not h.store.listable
 
 
@@ -182,11 +185,11 @@ def test_a_public_bucket_is_listed_page_by_page() -> None:
         made.create_group(f"/n{i}")
     with serving(ThreadingHTTPServer(("127.0.0.1", 0), bucket(store, asked))) as url:
         root = zarrscope.open(f"{url}/pub/x.zarr").root
-        names = root.list_names()
+        names = as_group(root).list_names()
         assert next(names).name == "n0"
         assert sum("list-type" in path for path in asked) == 1, "the first names come before the next page is asked for"
         assert [child.name for child in names] == ["n1", "n2", "n3", "n4"]
-        assert {child.kind for child in root.children()} == {"group"}
+        assert {child.kind for child in as_group(root).children()} == {"group"}
 
 
 def test_a_server_that_names_nothing_says_so_and_is_not_asked_again() -> None:
@@ -196,7 +199,7 @@ def test_a_server_that_names_nothing_says_so_and_is_not_asked_again() -> None:
         h = zarrscope.open(f"{server.url}/x.zarr")
         for path in ("/", "/g"):
             with pytest.raises(zarrscope.Unsupported, match="cannot list"):
-                list(h[path].children())
+                list(as_group(h[path]).children())
         assert [key for key, _ in server.asked if key.endswith("/")] == ["x.zarr/"]
 
 
@@ -211,5 +214,5 @@ def test_the_series_of_bioformats2raw(told: bool) -> None:
     if told:
         made.create_group("/OME", {"ome": {"version": "0.5", "series": [str(i) for i in range(20)]}})
     store.listable = False
-    found = {child.name: child.kind for child in zarrscope.open(store).root.children()}
+    found = {child.name: child.kind for child in as_group(zarrscope.open(store).root).children()}
     assert found == dict.fromkeys([*(["OME"] if told else []), *map(str, range(20))], "group")

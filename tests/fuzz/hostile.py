@@ -35,6 +35,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import zarrscope
 from contracts.dialect import TEMPLATES
+from narrowing import as_array
 from zarrscope.stores.local.store import LocalStore
 
 SECONDS = 20.0
@@ -132,7 +133,7 @@ def attributes_in(case: Case, text: str) -> None:
 
 def chunks_of(case: Case) -> list[Path]:
     """The files of stored chunks."""
-    keys = zarrscope.open(case.place)["/a"].metadata.keys
+    keys = as_array(zarrscope.open(case.place)["/a"]).metadata.keys
     return [case.place / keys.key(index) for index in ((0, 0), (1, 1))]
 
 
@@ -279,9 +280,9 @@ def huge_numbers(root: Path, dialect: str, chance: random.Random) -> Case:
 
 
 def grid_is_plain(whole: dict[str, Any]) -> bool:
-    grid = whole.get("chunk_grid")
-    if isinstance(grid, dict) and grid.get("configuration") is grid:
-        del grid["configuration"]
+    match whole.get("chunk_grid"):
+        case {"configuration": configuration, **_others} as grid if configuration is grid:
+            del grid["configuration"]
     return True
 
 

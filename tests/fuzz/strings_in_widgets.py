@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from fuzz.hostile_strings import Report
+from narrowing import not_none
 
 _RICH = re.compile(r"<[A-Za-z/!]")
 _OWN_LINKS = {f'<a href="copy:{id}">' for id in ("zarrscope", "zarr", "dask", "tensorstore", "xarray")}
@@ -65,7 +66,7 @@ def window(report: Report, stores: Iterator[tuple[Path, list[str]]]) -> None:
                 report.look("qt buttons", place, widget.text())
             elif isinstance(widget, QTextBrowser):
                 report.look("qt texts", place, widget.toPlainText())
-                shown = widget.document().toHtml()
+                shown = not_none(widget.document()).toHtml()
                 if "<img" in shown or set(re.findall(r"<a\s[^>]*>", shown)) - _OWN_LINKS:
                     report.fail("qt", place, "a picture or a link in a text")
             elif isinstance(widget, QAbstractItemView) and widget.model() is not None:

@@ -18,6 +18,7 @@ import tempfile
 import time
 from collections import Counter
 
+from narrowing import not_none
 from zarrscope.errors import Conflict
 from zarrscope.stores.local.store import LocalStore
 
@@ -59,7 +60,7 @@ def races(count: int, how: str, seed: int, *, exchanges: bool = True, folder: st
         store.set("zarr.json", b"first")
         begun = time.perf_counter()
         for i in range(50):
-            store.set("zarr.json", b"warm%d" % i, expect=store.get_versioned("zarr.json")[1])
+            store.set("zarr.json", b"warm%d" % i, expect=not_none(store.get_versioned("zarr.json"))[1])
         span = 2 * (time.perf_counter() - begun) / 50
         arguments = [sys.executable, "-c", OTHER, path, how]
         with subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 import zarrscope
+from narrowing import as_array
 from zarrscope.errors import Conflict, Refused
 
 _context = multiprocessing.get_context("forkserver")  # not fork: the tests' own process has threads
@@ -89,7 +90,7 @@ def create(barrier: Any, url: str, acts: list[tuple[str, str]]) -> list[str]:
 
 def fill(barrier: Any, url: str, path: str, places: list[Any], times: int, base: int) -> None:
     """Writes base + 1 … base + times to each of the regions of an array, one after the other."""
-    array = zarrscope.open(url, "r+")[path]
+    array = as_array(zarrscope.open(url, "r+")[path])
     barrier.wait(30)
     for turn in range(1, times + 1):
         for place in places:

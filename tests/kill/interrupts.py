@@ -40,6 +40,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import zarrscope
+from narrowing import as_array, as_group
 from zarrscope.check.hierarchy import check
 from zarrscope.nodes.move import move
 from zarrscope.runtime import threads as background
@@ -193,7 +194,7 @@ class Place:
         self.dice.choice(self.written).write(self.at((32, 32), 14), self.value)
 
     def list(self) -> None:
-        names = {child.name for child in self.tree["/many"].children()}
+        names = {child.name for child in as_group(self.tree["/many"]).children()}
         if names != {f"g{n}" for n in range(12)}:
             raise AssertionError(f"wrong names: {names}")
 
@@ -233,7 +234,7 @@ class Place:
 
     def open(self) -> None:
         at = self.at((64, 96), 9)
-        self.same(zarrscope.open(self.folder / f"{self.dialect}.zarr")["/plain"][at], at)
+        self.same(as_array(zarrscope.open(self.folder / f"{self.dialect}.zarr")["/plain"])[at], at)
 
     def final(self) -> Sequence[str]:
         """Repeats all operations without interrupts."""

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from kill.writers import BLOCK, CHUNK, COLUMNS, INNER, ROWS, SHARDED, targets
+from narrowing import as_array
 
 ABSENT = (1 << 64) - 1
 DOCUMENTS = re.compile(r"(\.zarray|\.zgroup|\.zattrs|\.zmetadata|\.json|\.array|\.group)$")
@@ -35,14 +36,14 @@ def values(path: Path, dialect: str) -> dict[str, object]:
             found[target] = h["/notes"].attributes[at[0]]
         elif what == "whole":
             k = int(at[0])
-            found[target] = one(h["/whole"][k * CHUNK : (k + 1) * CHUNK], target)
+            found[target] = one(as_array(h["/whole"])[k * CHUNK : (k + 1) * CHUNK], target)
         elif what in ("parts", "shards"):
             row, block = map(int, at)
-            found[target] = one(h[f"/{what}"][row, block * BLOCK : (block + 1) * BLOCK], target)
+            found[target] = one(as_array(h[f"/{what}"])[row, block * BLOCK : (block + 1) * BLOCK], target)
         elif what == "sized":
-            array = h["/sized"]
+            array = as_array(h["/sized"])
             found[target] = array.shape[0]
-            if not np.isin(array[...], (0, 7)).all():  # type: ignore[arg-type]  # an array, not a group
+            if not np.isin(array[...], (0, 7)).all():
                 raise Torn(f"{target} holds {array[...]}")
         elif what == "born":
             try:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import zarrscope
+from narrowing import as_array
 from zarrscope import ZarrscopeError
 from zarrscope.errors import Conflict, NotFound
 from zarrscope.nodes.move import move
@@ -127,7 +128,7 @@ class Writer:
         array = self.h["/whole"]
 
         def store() -> None:
-            array[k * CHUNK : (k + 1) * CHUNK] = self.value
+            as_array(array)[k * CHUNK : (k + 1) * CHUNK] = self.value
 
         self.tell(f"whole {k}", self.value, store)
 
@@ -136,7 +137,7 @@ class Writer:
         array = self.h[f"/{name}"]
 
         def store() -> None:
-            array[row, block * BLOCK : (block + 1) * BLOCK] = self.value
+            as_array(array)[row, block * BLOCK : (block + 1) * BLOCK] = self.value
 
         self.tell(f"{name} {row} {block}", self.value, store)
 
@@ -147,7 +148,7 @@ class Writer:
         length = self.random.choice(LENGTHS)
 
         def change() -> None:
-            self.h["/sized"].resize((length,))
+            as_array(self.h["/sized"]).resize((length,))
 
         self.tell("sized", length, change)
 
