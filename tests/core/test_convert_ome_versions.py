@@ -237,7 +237,7 @@ def consolidated_by_zarr(place: Path, zarr_format: Literal[2, 3]) -> zarrscope.H
 
 @pytest.mark.parametrize("after", [2, 3])
 @pytest.mark.parametrize("before", [2, 3])
-def test_a_consolidated_copy_is_written_anew(before: int, after: int, tmp_path: Path) -> None:
+def test_a_consolidated_copy_is_written_anew(before: Literal[2, 3], after: int, tmp_path: Path) -> None:
     import zarr
 
     source = consolidated_by_zarr(tmp_path / "old", before)

@@ -55,11 +55,11 @@ class Child:
     """A child of a group, as a listing found it. If `kind` is None, only the child's documents
     (`dialect.outline(path)`) show whether it is an array or a group.
 
-    `look(name)` reads the documents when `metadata`, `error` or `attributes` is first used, so that a listing of
+    `read(name)` reads the documents when `metadata`, `error` or `attributes` is first used, so that a listing of
     thousands of names and kinds reads none. It runs in the caller's thread, which at most waits for a local disk.
     """
 
-    __slots__ = ("_insight", "_look", "kind", "name", "origin")
+    __slots__ = ("_insight", "_read", "kind", "name", "origin")
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class Child:
         metadata: ArrayMetadata | GroupMetadata | None = None,
         error: ZarrscopeError | None = None,
         *,
-        look: Callable[[str], Insight] | None = None,
+        read: Callable[[str], Insight] | None = None,
         origin: str = "",
         attributes: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
@@ -79,7 +79,7 @@ class Child:
         the "index" of a web server."""
         seen = metadata is not None or error is not None or attributes
         self._insight = Insight(metadata, error, attributes) if seen else NOTHING
-        self._look = look
+        self._read = read
 
     @property
     def metadata(self) -> ArrayMetadata | GroupMetadata | None:
@@ -99,19 +99,19 @@ class Child:
 
     @property
     def has_details(self) -> bool:
-        """Whether more than the child's name and kind is known, or can be read by `look`."""
-        return self._look is not None or self._insight is not NOTHING
+        """Whether more than the child's name and kind is known, or can be read by `read`."""
+        return self._read is not None or self._insight is not NOTHING
 
-    def of(self, kind: NodeKind | None, look: Callable[[str], Insight]) -> Child:
+    def of(self, kind: NodeKind | None, read: Callable[[str], Insight]) -> Child:
         """Sets the kind of this child and the function that reads its documents, and returns the child."""
-        self.kind, self._look = kind, look
+        self.kind, self._read = kind, read
         return self
 
-    def with_look(self, look: Callable[[str], Insight]) -> Child:
+    def with_reader(self, read: Callable[[str], Insight]) -> Child:
         """Sets the function that reads this child's documents, unless more than its name and kind is known already.
         Returns the child."""
-        if self._look is None and self._insight is NOTHING:
-            self._look = look
+        if self._read is None and self._insight is NOTHING:
+            self._read = read
         return self
 
     def failing(self, error: ZarrscopeError) -> Child:
@@ -119,10 +119,10 @@ class Child:
         return Child(self.name, self.kind, self.metadata, error, attributes=self.attributes)
 
     def _seen(self) -> Insight:
-        look = self._look
-        if look is not None:
-            self._insight = look(self.name)
-            self._look = None
+        read = self._read
+        if read is not None:
+            self._insight = read(self.name)
+            self._read = None
         return self._insight
 
     def __repr__(self) -> str:

@@ -100,7 +100,7 @@ def _with_documents(
         error = next((each for each in held.values() if isinstance(each, ZarrscopeError)), None)
         documents = {key: each for key, each in held.items() if isinstance(each, bytes)}
         if documents:
-            yield child.of(child.kind, partial(_look, hierarchy, path, documents=documents))
+            yield child.of(child.kind, partial(_read_child, hierarchy, path, documents=documents))
         else:  # an implicit group, or one whose document cannot be read
             yield Child(child.name, child.kind, error=error)
 
@@ -155,7 +155,7 @@ def _children(hierarchy: NodeContext, path: str, cancelled: Callable[[], bool]) 
     if names:
         yield from _surveyed(hierarchy, path, names, cancelled)
         return
-    own, look = hierarchy.prefers_own, partial(_look, hierarchy, path)
+    own, read = hierarchy.prefers_own, partial(_read_child, hierarchy, path)
     seen: set[str] = set()
     batch: list[Child] = []
     for child in _found_beneath(hierarchy, path):
@@ -166,7 +166,7 @@ def _children(hierarchy: NodeContext, path: str, cancelled: Callable[[], bool]) 
             continue
         seen.add(name)
         if child.kind is not None and not batch:  # as all children in the drafts: no document is fetched
-            yield child.with_look(look) if own else child
+            yield child.with_reader(read) if own else child
             continue
         batch.append(child)
         if len(batch) == CHILDREN_AT_ONCE:
@@ -195,7 +195,7 @@ def _surveyed(
     told: dict[str, ScannedChild] = {}
     kinds = {} if read else {name: _stated_kind(hierarchy, path, {f"{prefix}{name}": b""}) for name in names}
     """Kinds that follow from the name of a document."""
-    look = partial(_look, hierarchy, path)
+    reader = partial(_read_child, hierarchy, path)
     own, above, where = hierarchy.prefers_own, join_path(path, ""), join_path(path, "?")
     of_group = {key.removeprefix(dialect.listing(where)) for key in hierarchy.keys_of(where, "group")}
     """The names of all documents of a group; see `_child`."""
@@ -215,7 +215,7 @@ def _surveyed(
         elif isinstance(found.value, ZarrscopeError):
             yield Child(name, error=found.value)
         elif found.document in kinds:
-            yield child.of(kinds[found.document], look)
+            yield child.of(kinds[found.document], reader)
         elif found.document is None:
             made = _undocumented(hierarchy, path, name, names)
             if made is not None:
@@ -228,9 +228,9 @@ def _surveyed(
                 if made is not None:
                     yield made
             elif whole and (kind == "array" or not own or of_group <= {found.document}):
-                yield child.of(kind, partial(_look, hierarchy, path, documents=document))
+                yield child.of(kind, partial(_read_child, hierarchy, path, documents=document))
             else:
-                yield child.of(kind, look)
+                yield child.of(kind, reader)
 
 
 def _undocumented(hierarchy: NodeContext, path: str, name: str, names: tuple[str, ...]) -> Child | None:
@@ -268,13 +268,13 @@ def _with_kinds(
             failed[key] = answer
         elif answer is not None:
             documents[key] = answer
-    own, look = hierarchy.prefers_own, partial(_look, hierarchy, path)
+    own, read = hierarchy.prefers_own, partial(_read_child, hierarchy, path)
     plain: list[str] = []
     for child in batch:
         if cancelled():
             return
         if child.kind is not None:
-            yield child.with_look(look) if own else child
+            yield child.with_reader(read) if own else child
             continue
         errors = [failed[key] for key in keys[child.name] if key in failed]
         denied = [error for error in errors if isinstance(error, Denied | TooLarge)]
@@ -341,7 +341,7 @@ def _child(hierarchy: NodeContext, path: str, name: str, documents: Mapping[str,
     if kind is not None:
         more = kind == "group" and hierarchy.prefers_own
         whole = not more or documents.keys() >= set(hierarchy.keys_of(where, kind))
-        return Child(name, kind, look=partial(_look, hierarchy, path, documents=documents if whole else None))
+        return Child(name, kind, read=partial(_read_child, hierarchy, path, documents=documents if whole else None))
     try:
         node = hierarchy.described(where, documents)
         if node is None and not documents:
@@ -355,14 +355,14 @@ def _child(hierarchy: NodeContext, path: str, name: str, documents: Mapping[str,
     return Child(name, node.metadata.kind, node.metadata, wrong, attributes=node.attributes)
 
 
-def looking(hierarchy: NodeContext, path: str, child: Child) -> Child:
+def with_reader(hierarchy: NodeContext, path: str, child: Child) -> Child:
     """A child whose kind follows from its key. Its documents are read on demand, if that costs no round trip."""
     if child.kind is not None and hierarchy.prefers_own:
-        return child.with_look(partial(_look, hierarchy, path))
+        return child.with_reader(partial(_read_child, hierarchy, path))
     return child
 
 
-def _look(
+def _read_child(
     hierarchy: NodeContext, path: str, name: str, documents: Mapping[str, StoredDocument] | None = None
 ) -> Insight:
     """Parses a child's documents into its metadata or an error. If `documents` is None, reads them first."""

@@ -16,7 +16,7 @@ from zarrscope.errors import Unreadable, ZarrscopeError
 from zarrscope.model.node_path import clean_path, join_path, natural
 from zarrscope.model.storage import never
 from zarrscope.nodes.consolidated_metadata import MAX_DEPTH, KeyTree
-from zarrscope.nodes.listing import children, list_names, looking
+from zarrscope.nodes.listing import children, list_names, with_reader
 
 if TYPE_CHECKING:
     from zarrscope.nodes.context import NodeContext
@@ -48,7 +48,7 @@ class Tree:
             return children(self.hierarchy, path, self.cancelled)
         dialect = self.hierarchy.dialect
         found = dialect.children(path, keys.list_dir(dialect.listing(path)))
-        return self.hierarchy.shown(path, (looking(self.hierarchy, path, child) for child in found))
+        return self.hierarchy.shown(path, (with_reader(self.hierarchy, path, child) for child in found))
 
     def list_names(self, path: str) -> Iterator[Child]:
         """The names beneath a group of the tree, without documents, from the listing of the store if there is one."""

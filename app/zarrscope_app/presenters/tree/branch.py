@@ -58,7 +58,7 @@ class Branch:
     """Child → the data of its row, for children whose documents were read."""
     wanted: dict[int, None] = field(default_factory=dict)
     """Visible children whose documents must still be read, those that became visible last at the end."""
-    looking: Ticket | None = None
+    inspecting: Ticket | None = None
     plain: dict[int, None] = field(default_factory=dict)
     """Visible groups whose attributes must still be read for their icons, in the order of `wanted`."""
     describing: Ticket | None = None
@@ -149,10 +149,10 @@ class Branch:
     def stop(self) -> None:
         """Cancels the listing and the reading of documents."""
         self.stop_listing()
-        for ticket in (self.looking, self.describing, self.searching):
+        for ticket in (self.inspecting, self.describing, self.searching):
             if ticket is not None:
                 ticket.cancel()
-        self.looking = self.describing = self.searching = None
+        self.inspecting = self.describing = self.searching = None
 
     # ------------------------------------------------------------------ the filter
     def search(self, needle: str) -> Callable[[Callable[[], bool]], array[int]] | None:

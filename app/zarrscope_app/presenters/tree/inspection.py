@@ -43,7 +43,7 @@ class Inspection:
     def _begin(self) -> None:
         branches, self._branches = self._branches, {}
         for branch in branches.values():
-            if branch.looking is None and not branch.dead and branch.node is not None and branch.wanted:
+            if branch.inspecting is None and not branch.dead and branch.node is not None and branch.wanted:
                 self._inspect(branch)
 
     def _inspect(self, branch: Branch) -> None:
@@ -59,7 +59,7 @@ class Inspection:
             return inspected(group, asked, cancelled)
 
         def done(outcome: JobResult[Inspected]) -> None:
-            branch.looking = None
+            branch.inspecting = None
             if branch.dead:
                 return
             if outcome.error is not None:
@@ -71,7 +71,7 @@ class Inspection:
             if branch.wanted:
                 self._inspect(branch)
 
-        branch.looking = self._owner.read(work, done)
+        branch.inspecting = self._owner.read(work, done)
 
     def want_icon(self, branch: Branch, child: int) -> None:
         """Requests the attributes of a visible group, if only they show what it is: in a remote store they may lie in a
