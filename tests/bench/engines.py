@@ -20,8 +20,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from narrowing import as_group
-
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 Selection = tuple[Any, ...]
 
@@ -51,10 +49,12 @@ class Zarrscope:
         array[...] = values
 
     def children(self, path: str) -> list[tuple[str, str | None]]:
-        return [(child.name, child.kind) for child in as_group(self.library.open(path)["/"]).children()]
+        root: Any = self.library.open(path)["/"]
+        return [(child.name, child.kind) for child in root.children()]
 
     def names(self, path: str) -> int:
-        return len([*as_group(self.library.open(path)["/"]).list_names()])
+        root: Any = self.library.open(path)["/"]
+        return len([*root.list_names()])
 
 
 class Before(Zarrscope):

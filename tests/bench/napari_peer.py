@@ -34,7 +34,6 @@ if not __package__:
 
 from bench.results import OURS, Goal, Row
 from bench.settings import Settings
-from narrowing import not_none
 
 PEER = "napari-ome-zarr"
 FLOOR = "in memory"
@@ -123,12 +122,14 @@ class Bench:
         from qtpy.QtWidgets import QApplication
 
         self.viewer = napari.Viewer(show=True)
-        self.application = QApplication.instance()
+        application = QApplication.instance()
+        assert application is not None
+        self.application = application
         self.draws = 0
         self.canvas = self.viewer.window._qt_viewer.canvas._scene_canvas
         self.canvas.events.draw.connect(self._drawn)
         for _ in range(20):
-            not_none(self.application).processEvents()
+            self.application.processEvents()
 
     def _drawn(self, _: object) -> None:
         self.draws += 1
@@ -138,7 +139,7 @@ class Bench:
         while not happened():
             if time.monotonic() > end:
                 raise RuntimeError("napari did not get there")
-            not_none(self.application).processEvents()
+            self.application.processEvents()
 
     def drawn(self, act: Callable[[], Any]) -> float:
         """Seconds from `act` to a painting in which all layers are loaded."""
@@ -161,7 +162,7 @@ class Bench:
         widget = Explorer(self.viewer)
         self.viewer.window.add_dock_widget(widget)
         for _ in range(20):
-            not_none(self.application).processEvents()
+            self.application.processEvents()
         began = time.perf_counter()
         widget.open(path)
         self.until(lambda: widget.session is not None and widget.session.node is not None)

@@ -38,7 +38,6 @@ from bench.heartbeat import Heart, beat_in_qt, there_and_back
 from bench.results import OURS, Goal, Row
 from bench.settings import Settings
 from bench.volumes import Volumes
-from narrowing import not_none
 
 GROUP = "window"
 SILX = "silx, in memory"
@@ -370,9 +369,10 @@ def _plate(desk: Desk) -> Iterator[None]:
 
 def _list(desk: Desk) -> Iterator[None]:
     bar = desk.window.tree.view.verticalScrollBar()
+    assert bar is not None
     while True:
         for step in range(40):
-            not_none(bar).setValue(not_none(bar).maximum() * step // 40)
+            bar.setValue(bar.maximum() * step // 40)
             yield
 
 

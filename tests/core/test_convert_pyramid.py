@@ -552,7 +552,7 @@ def test_others_read_the_levels(dialect: str, driver: str, tmp_path: Path) -> No
         model = models.open_ome_zarr(zarr.open_group(tmp_path / "new", mode="r"))
     datasets = (model.attributes.ome if dialect == "v3" else model.attributes).multiscales[0].datasets
     assert [dataset.path for dataset in datasets] == ["0", "1", "2"]
-    above = as_array(as_array(source["/a"])[...])
+    above = as_array(source["/a"])[...]
     for k, (t, c) in product(range(3), product(range(2), range(2))):
         level = above[t, c]
         for _ in range(k):

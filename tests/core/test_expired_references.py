@@ -156,15 +156,15 @@ def test_files_that_are_not_in_the_bucket(s3: tuple[str, ExpiringGate], tmp_path
 def test_data_on_a_web_server(tmp_path: Path, kind: str) -> None:
     """The token is in the addresses of the reference file: a newer file has a newer one."""
     with web_server({"data.bin": VALUES}) as server:
-        server.token = "token=first"
+        server.token = "token=one-4711"
         (tmp_path / "new").mkdir()
-        old = references(tmp_path, f"{server.url}/data.bin?token=first", kind)
-        new = references(tmp_path / "new", f"{server.url}/data.bin?token=second", kind)
+        old = references(tmp_path, f"{server.url}/data.bin?token=one-4711", kind)
+        new = references(tmp_path / "new", f"{server.url}/data.bin?token=other-4711", kind)
         with zarrscope.open(f"reference://::{old}") as h:
             array = h["/a"]
             assert isinstance(array, zarrscope.Array)
             assert array[:2].tolist() == [0, 1]
-            server.token = "token=second"
+            server.token = "token=other-4711"
             with pytest.raises(Denied) as caught:
                 array[2:4]
             assert "401" in str(caught.value)

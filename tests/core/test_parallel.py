@@ -110,7 +110,7 @@ def test_parts_of_one_chunk_written_by_many_are_all_there(dialect: str, sharded:
         (watch, (url, "/a", places, times, [base for base in bases for _ in range(2)])),
     )
     assert hands.finish()[-1] > 1
-    found = as_array(as_array(zarrscope.open(url)["/a"])[...])
+    found = as_array(zarrscope.open(url)["/a"])[...]
     for n in range(3):
         assert (found[n] == bases[n] + times).all()
     assert not found[3:].any()
@@ -127,7 +127,7 @@ def test_whole_chunks_and_parts_of_them_at_once(dialect: str, sharded: bool, tmp
         (fill, (url, "/a", [np.s_[0], np.s_[1:3]], 12, 2000)),
     )
     hands.finish()
-    found = as_array(as_array(zarrscope.open(url)["/a"])[...])
+    found = as_array(zarrscope.open(url)["/a"])[...]
     assert (found[3:] == 1012).all()
     for rows in (found[0], found[1:3]):
         assert rows.min() == rows.max()
@@ -234,7 +234,7 @@ def test_dask_workers_write_one_array_though_one_is_killed(dialect: str, sharded
         assert len(client.gather(written)) == len(blocks)
         pickled = zarrscope.open(url)["/a"]
         assert client.submit(lambda array: int(array[100, 0]), pickled).result() == 101
-    found = as_array(as_array(zarrscope.open(url)["/a"])[...])
+    found = as_array(zarrscope.open(url)["/a"])[...]
     for start, stop in blocks:
         assert (found[start:stop] == start + 1).all()
     assert errors(url) == []

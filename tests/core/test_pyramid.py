@@ -190,9 +190,9 @@ def test_a_plate_names_its_wells_and_opens_none(tmp_path: Any) -> None:
         "columns": [{"name": "1"}, {"name": "2"}],
         "wells": wells,
     }
-    found = find_collection(group(tmp_path, {"ome": {"version": "0.5", "plate": plate}}, {}))
-    assert not_none(found).kind == "plate"
-    assert [(m.path, m.name, m.place) for m in not_none(not_none(found).members)][:2] == [
+    found = not_none(find_collection(group(tmp_path, {"ome": {"version": "0.5", "plate": plate}}, {})))
+    assert found.kind == "plate"
+    assert [(m.path, m.name, m.place) for m in not_none(found.members)][:2] == [
         ("/A/1", "A1", (0, 0)),
         ("/B/2", "B2", (1, 1)),
     ]
