@@ -61,10 +61,12 @@ def _told(url: str, node: str | None, as_json: bool, **how: Any) -> None:
         for name, value in _facts(hierarchy, found, image, collection, warnings, stored).items():
             _show_facts(name, value)
         return
-    from zarrscope_app.presenters import strings
+    from zarrscope_app.presenters import origins, strings
     from zarrscope_app.presenters.node_description import as_text, describe
 
-    title, _, text = as_text(describe(found, image, collection, hierarchy.extensions(found.path))).partition("\n")
+    origin = origins.sentence(origins.origin_of(hierarchy, found.path)) if found.path != "/" else ""
+    described = describe(found, image, collection, hierarchy.extensions(found.path), origin)
+    title, _, text = as_text(described).partition("\n")
     show_pieces([(title, found.kind)])
     show(text.rstrip("\n"))
     if stored is not None and found.kind == "array" and found.nbytes:
@@ -149,11 +151,14 @@ def _facts(
     warnings: list[str],
     stored: int | None,
 ) -> dict[str, Any]:
+    from zarrscope_app.presenters import origins
+
     metadata = node.metadata
     facts: dict[str, Any] = {
         "store": hierarchy.url,
         "path": node.path,
         "kind": node.kind,
+        "found_by": origins.field(origins.origin_of(hierarchy, node.path)),
         "dialect": metadata.dialect,
         "warnings": [*node.warnings, *warnings],
         "also": list(hierarchy.other_dialects),

@@ -7,6 +7,8 @@ values is one field. `…` stands for content of the store's own documents.
 
 from __future__ import annotations
 
+from zarrscope_app.presenters import origins
+
 
 def _under(prefix: str, fields: dict[str, str]) -> dict[str, str]:
     return {f"{prefix}/{name}": meaning for name, meaning in fields.items()}
@@ -15,6 +17,7 @@ def _under(prefix: str, fields: dict[str, str]) -> dict[str, str]:
 _ENTRY = {
     "name": "The child's name.",
     "kind": '"array" or "group"; null if it is not known.',
+    "found_by": origins.FIELD,
     "shape": "Of an array: the length of each axis.",
     "dtype": "Of an array: the name of its data type.",
     "error": "The reason why the node cannot be opened, or the unknown extension that it requires; else left out.",
@@ -101,12 +104,14 @@ FIELDS: dict[str, dict[str, str]] = {
     "tree": {
         "name": "The node's name; / for the root.",
         "kind": '"array" or "group".',
+        "found_by": origins.FIELD,
         "children/*/…": "Of a group: its children, each with the same fields, and those of `ls`.",
     },
     "info": {
         "store": "The address of the store, without secrets.",
         "path": "The node's path.",
         "kind": '"array" or "group".',
+        "found_by": f'{origins.FIELD[:-1]}: "typed" if the server cannot list; no listing is made for it.',
         "dialect": "The format: v3, v2, v1, n5, or one of the drafts.",
         "also": "Other formats whose documents are in the store, too.",
         "warnings": "Warnings, as sentences.",

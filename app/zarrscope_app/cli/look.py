@@ -21,6 +21,7 @@ from zarrscope_app.cli.console import (
 )
 from zarrscope_app.cli.info import JSON, told
 from zarrscope_app.cli.plain import plain, show_columns
+from zarrscope_app.presenters.origins import field, mark, origin_of
 
 if TYPE_CHECKING:
     from zarrscope.dialects import Child
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from zarrscope.nodes.walk import Tree
 
     Metadata = ArrayMetadata | GroupMetadata | None
-    Listed = tuple[str, str | None, Metadata, ZarrscopeError | None]
+    Listed = tuple[str, str | None, Metadata, ZarrscopeError | None, str]
 
 SORTED = 10_000
 """The most children of a group that are sorted, and listed with details from their documents, by default."""
@@ -61,14 +62,14 @@ def ls(url: str, node: str | None, sort: bool, long_: bool, as_json: bool, **how
       zarrscope ls cells.zarr
       zarrscope ls cells.zarr labels --json
     """
-    _, group = opened(url, node, **how)
+    hierarchy, group = opened(url, node, **how)
     if group.kind == "array" or group.metadata.listing_problem is not None:
-        itself = (group.path, group.kind, group.metadata, group.problem)
+        itself = (group.path, group.kind, group.metadata, group.problem, origin_of(hierarchy, group.path))
         return _ended(_show_children(iter([itself]), len(group.path), as_json)[1])
     width, large, children = _listed(group, sort, as_json or long_)
-    rows = ((c.name, c.kind, c.metadata, c.error or _demand(c.metadata)) for c in children)
+    rows = ((c.name, c.kind, c.metadata, c.error or _demand(c.metadata), c.origin) for c in children)
     if large and not (as_json or long_):
-        rows = ((c.name, c.kind, None, None) for c in children)
+        rows = ((c.name, c.kind, None, None, c.origin) for c in children)
     shown, unread = _show_children(rows, width, as_json)
     if not shown and not as_json:
         from zarrscope_app.presenters import strings
@@ -141,21 +142,35 @@ def _show_children(children: Iterator[Listed], width: int, as_json: bool) -> tup
     return shown, unread
 
 
-def _columns(name: str, kind: str | None, metadata: Metadata, error: ZarrscopeError | None) -> tuple[Any, ...]:
+def _columns(
+    name: str, kind: str | None, metadata: Metadata, error: ZarrscopeError | None, origin: str = ""
+) -> tuple[Any, ...]:
     """The columns of --plain: name, kind, shape, data type, error."""
-    entry = _entry(name, kind, metadata, error)
+    entry = _entry(name, kind, metadata, error, origin)
     return tuple(entry.get(each) for each in ("name", "kind", "shape", "dtype", "error"))
 
 
 def _line(
-    name: str, kind: str | None, metadata: Metadata, error: ZarrscopeError | None, width: int
+    name: str, kind: str | None, metadata: Metadata, error: ZarrscopeError | None, origin: str, width: int
 ) -> list[tuple[str, str]]:
     """A line of a listing, as (text, role) pieces (color.py)."""
     told = summary(metadata, error) if metadata is not None or error is not None else ""
     shown = name + ("/" if kind == "group" and not name.endswith("/") else "")
     role = "group" if kind == "group" else ""
     gap = " " * max(0, width + 2 - len(shown))
-    return [(shown, role), (f"{gap} ", ""), (f"{kind or '?':<6}", "quiet"), (f" {told}", "error" if error else "")]
+    return [
+        (shown, role),
+        (f"{gap} ", ""),
+        (f"{kind or '?':<6}", "quiet"),
+        (f" {told}", "error" if error else ""),
+        *_mark(origin),
+    ]
+
+
+def _mark(origin: str) -> list[tuple[str, str]]:
+    """The piece of a line that says how a node was found; none for a node that the store listed."""
+    told = mark(origin)
+    return [(f"  ({told})", "quiet")] if told else []
 
 
 def _sorted(group: Group, tree: Tree | None = None) -> list[Child]:
@@ -182,8 +197,10 @@ def _demand(metadata: Metadata) -> ZarrscopeError | None:
     return metadata.listing_problem if metadata is not None and metadata.kind == "group" else None
 
 
-def _entry(name: str, kind: str | None, metadata: Metadata, error: ZarrscopeError | None) -> dict[str, Any]:
-    entry: dict[str, Any] = {"name": name, "kind": kind}
+def _entry(
+    name: str, kind: str | None, metadata: Metadata, error: ZarrscopeError | None, origin: str
+) -> dict[str, Any]:
+    entry: dict[str, Any] = {"name": name, "kind": kind, "found_by": field(origin)}
     if metadata is not None and metadata.kind == "array":
         entry |= {"shape": told(metadata, "shape", list(metadata.shape)), "dtype": metadata.dtype.name}
     if error is None and metadata is not None and metadata.defects:
@@ -214,7 +231,7 @@ def tree(url: str, node: str | None, depth: int, most: int, as_json: bool, **how
     tree = hierarchy.tree(top.path) if depth > 1 else None  # one listing of all levels, if that is cheaper
     itself = int(_is_unread(top.metadata, top.problem))
     if as_json:
-        branch, unread = _branch(top, tree, depth)
+        branch, unread = _branch(top, tree, depth, origin_of(hierarchy, top.path))
         show_json(branch)
         return _ended(unread if top.kind == "group" else itself)
     if plain():
@@ -256,7 +273,9 @@ def _draw(group: Group, tree: Tree | None, indent: str, depth: int, most: int) -
         )
         name = strings.clean(child.name) + ("/" if child.kind == "group" else "")
         told = (f"{'  ' if quiet else ''}{quiet}", "error" if wrong is not None else "quiet")
-        show_pieces([(f"{indent}{'└── ' if last else '├── '}", "quiet"), (name, child.kind or ""), told])
+        show_pieces(
+            [(f"{indent}{'└── ' if last else '├── '}", "quiet"), (name, child.kind or ""), told, *_mark(child.origin)]
+        )
         if inner is not None and depth > 1:
             unread += _draw(inner, tree, indent + ("    " if last else "│   "), depth - 1, most)
     if more:
@@ -297,9 +316,9 @@ def _open_child(group: Group, child: Child) -> Group | None:
         return None
 
 
-def _branch(node: Group | Array, tree: Tree | None, depth: int) -> tuple[dict[str, Any], int]:
+def _branch(node: Group | Array, tree: Tree | None, depth: int, origin: str) -> tuple[dict[str, Any], int]:
     """The description of a node for --json, and the number of nodes beneath it that could not be read, or listed."""
-    entry, unread = _entry(node.name or "/", node.kind, node.metadata, None), 0
+    entry, unread = _entry(node.name or "/", node.kind, node.metadata, None, origin), 0
     if node.kind == "array" or depth == 0:
         return entry, unread
     entry["children"] = []
@@ -311,9 +330,9 @@ def _branch(node: Group | Array, tree: Tree | None, depth: int) -> tuple[dict[st
         inner = _open_child(node, child)
         unread += _is_unread(inner.metadata if inner is not None else child.metadata, child.error)
         if inner is None:
-            entry["children"].append(_entry(child.name, child.kind, child.metadata, child.error))
+            entry["children"].append(_entry(child.name, child.kind, child.metadata, child.error, child.origin))
             continue
-        branch, beneath = _branch(inner, tree, depth - 1)
+        branch, beneath = _branch(inner, tree, depth - 1, child.origin)
         unread += beneath
         entry["children"].append(branch)
     return entry, unread

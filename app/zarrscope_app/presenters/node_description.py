@@ -14,7 +14,7 @@ from zarrscope.model.frozen import frozen
 from zarrscope.model.metadata import ArrayMetadata, CodecSpec, ExtensionReport
 from zarrscope.model.metadata import ExtensionOutcome as Found
 from zarrscope.view.image import Collection, Image, Level
-from zarrscope_app.presenters import formats, strings
+from zarrscope_app.presenters import formats, origins, strings
 from zarrscope_app.presenters.snippets import Snippet
 from zarrscope_app.presenters.snippets import as_text as as_code
 
@@ -113,10 +113,12 @@ def describe(
     image: Image | None = None,
     collection: Collection | None = None,
     inherited: Sequence[Inherited] = (),
+    found: str = "",
 ) -> Info:
     """The Info of a node. Reads nothing by itself; `image` must have been opened.
 
-    `inherited`: the result of `hierarchy.extensions(path)`, for the extensions of the groups above.
+    `inherited`: the result of `hierarchy.extensions(path)`, for the extensions of the groups above. `found`: the
+    sentence of origins.py about how the node was found, "" for the root.
     """
     metadata = node.metadata
     problem = getattr(node, "problem", None)
@@ -143,7 +145,7 @@ def describe(
             )
     if collection is not None:
         sections.append(_collection(collection))
-    sections.append(_node(node))
+    sections.append(_node(node, found))
     extensions = [_extension(report, inherited) for report in node.extensions]
     extensions += [_from_above(found) for found in inherited if found.form == "above"]
     if extensions:
@@ -372,13 +374,15 @@ def _collection(collection: Collection) -> DescriptionSection:
     return DescriptionSection("Collection", tuple(items))
 
 
-def _node(node: Group | Array) -> DescriptionSection:
+def _node(node: Group | Array, found: str) -> DescriptionSection:
     hierarchy = node.hierarchy
     items = [Item("Path", strings.clean(node.path))]
     if hierarchy is None:  # an array that was made from its document alone has no store
         return DescriptionSection("Node", tuple(items))
     items.append(Item("Format", strings.clean(formats.title_of(node))))
     items.append(Item("Store", strings.clean(_place(hierarchy.url))))
+    if found:
+        items.append(Item("Found", found, origins.MEANING))
     if hierarchy.other_dialects:
         items.append(
             Item(

@@ -21,8 +21,9 @@ from zarrscope.view.image import (
     find_images,
     members,
 )
-from zarrscope_app.presenters import strings
+from zarrscope_app.presenters import origins, strings
 from zarrscope_app.presenters.node_description import Info, describe
+from zarrscope_app.presenters.origins import origin_of
 from zarrscope_app.presenters.snippets import snippets
 
 if TYPE_CHECKING:
@@ -91,8 +92,9 @@ def member_titles(node: Group | Array) -> dict[str, str]:
     return {path: f"well {strings.clean(path.removeprefix(above), 40)}" for path in paths}
 
 
-def read_details(hierarchy: Hierarchy, path: str) -> NodeDetails:
-    """Reads all data that the presenters of a node need. Waits for the store."""
+def read_details(hierarchy: Hierarchy, path: str, origin: str | None = None) -> NodeDetails:
+    """Reads all data that the presenters of a node need. Waits for the store. `origin`: as `Child.origin`, if the node
+    was listed by its group."""
     node = hierarchy[path]
     image, described, icon, titles = None, None, "", dict[str, str]()
     warnings = [strings.clean(each) for each in hierarchy.demands_above(path)]
@@ -117,7 +119,8 @@ def read_details(hierarchy: Hierarchy, path: str) -> NodeDetails:
     except ZarrscopeError as error:
         warnings.append(strings.problem(error).headline)
         image = None
-    info = describe(node, image, described, hierarchy.extensions(node.path))
+    told = origins.sentence(origin_of(hierarchy, node.path) if origin is None else origin)
+    info = describe(node, image, described, hierarchy.extensions(node.path), told if node.path != "/" else "")
     info = replace(info, warnings=(*info.warnings, *warnings), snippets=snippets(node, image))
     fallback = next((report for report in node.metadata.extensions if report.fallback), None)
     passable = bool(misplaced) or _is_passable(node)

@@ -116,7 +116,7 @@ class Child:
 
     def failing(self, error: ZarrscopeError) -> Child:
         """A copy of this child with this error."""
-        return Child(self.name, self.kind, self.metadata, error, attributes=self.attributes)
+        return Child(self.name, self.kind, self.metadata, error, origin=self.origin, attributes=self.attributes)
 
     def _seen(self) -> Insight:
         read = self._read

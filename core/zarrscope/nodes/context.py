@@ -287,6 +287,10 @@ class NodeContext:
                     wanted += keys if not any(key in copies for key in keys) else ()
             self.answers(wanted)
 
+    def is_copied(self, path: str) -> bool:
+        """Whether the node at `path`, which was opened, came from a consolidated copy."""
+        return path in self._from_consolidated
+
     def own_node(self, path: str) -> Node | None:
         """The node according to its own documents as stored now, not to a consolidated copy."""
         passed_over: list[Unreadable] = []

@@ -392,7 +392,7 @@ def _opened(hierarchy: Hierarchy, node: Node) -> Group | Array:
     if isinstance(node.metadata, ArrayMetadata):
         from zarrscope.nodes.array import Array
 
-        opened = Opened(nodes.dialect_of(node), node.path, node.metadata, node.path in nodes._from_consolidated)
+        opened = Opened(nodes.dialect_of(node), node.path, node.metadata, nodes.is_copied(node.path))
         return Array(
             nodes.store,
             node.path,

@@ -102,7 +102,7 @@ def _with_documents(
         if documents:
             yield child.of(child.kind, partial(_read_child, hierarchy, path, documents=documents))
         else:  # an implicit group, or one whose document cannot be read
-            yield Child(child.name, child.kind, error=error)
+            yield Child(child.name, child.kind, error=error, origin=child.origin)
 
 
 def nothing_at(hierarchy: NodeContext, path: str) -> NotFound:
@@ -256,6 +256,20 @@ def _with_kinds(
     hierarchy: NodeContext, path: str, batch: Sequence[Child], cancelled: Callable[[], bool]
 ) -> Iterator[Child]:
     """Yields the children that are nodes, with the kinds from their documents, which are fetched in parallel."""
+    found = _by_documents(hierarchy, path, batch, cancelled)
+    if hierarchy.store.listable:
+        yield from found
+        return
+    origins = {child.name: child.origin for child in batch}
+    for child in found:
+        child.origin = origins[child.name]
+        yield child
+
+
+def _by_documents(
+    hierarchy: NodeContext, path: str, batch: Sequence[Child], cancelled: Callable[[], bool]
+) -> Iterator[Child]:
+    """As `_with_kinds`, without the origins of the children."""
     keys = {child.name: hierarchy.outline_of(join_path(path, child.name)) for child in batch if child.kind is None}
     copies = hierarchy.consolidated_metadata.documents if hierarchy.consolidated_metadata is not None else {}
     documents: dict[str, StoredDocument] = {

@@ -332,8 +332,12 @@ class Session(
                 self._show(outcome.value)
             self._refresh()
 
-        self._ticket = self.owner.read(lambda: read_details(hierarchy, path), done)
+        self._ticket = self.owner.read(self._reads(hierarchy, path), done)
         self._refresh()
+
+    def _reads(self, hierarchy: Hierarchy, path: str) -> Callable[[], NodeDetails]:
+        origin = self.tree.origin(path)
+        return lambda: read_details(hierarchy, path, origin)
 
     def _show(self, found: NodeDetails) -> None:
         node = found.node
@@ -390,7 +394,7 @@ class Session(
                 self.slice.restore(view)
             self._refresh()
 
-        self.owner.read(lambda: read_details(hierarchy, path), done)
+        self.owner.read(self._reads(hierarchy, path), done)
 
     def _show_labels(self, node: Group | Array, image: Image) -> None:
         hierarchy = self._hierarchy

@@ -134,10 +134,7 @@ class Arrivals:
                 self._send(inspected(self._group, list(enumerate(part, at)), self._cancelled))
 
     def _inspect_and_send(self, children: Sequence[Child]) -> list[Child]:
-        origins = {child.name: child.origin for child in children}
         found = list(self._group.inspect(children, self._cancelled))
-        for child in found:
-            child.origin = origins[child.name]
         self._flush(found, {len(self._keys) + i: Seen.of(child) for i, child in enumerate(found)})
         return found
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Literal
 
-from zarrscope_app.presenters import strings
+from zarrscope_app.presenters import origins, strings
 from zarrscope_app.presenters.tree import tree_text
 from zarrscope_app.presenters.tree.arriving import Seen
 from zarrscope_app.presenters.tree.branch import Branch
@@ -67,7 +67,7 @@ class PaintedRows:
             retry=bool(below and below.retry),
             offer=self._offer(below),
             dirty=path in self.dirty,
-            origin=tree_text.ORIGINS[branch.origins.get(child, "")],
+            origin=origins.sentence(branch.origins.get(child, "")),
         )
 
     def root(self, root: Branch) -> TreeRow:

@@ -171,6 +171,11 @@ class TreePresenter:
             return ""
         return branch.child_path(child)
 
+    def origin(self, path: str) -> str | None:
+        """The origin of a node, as `Child.origin`; None for the root, and if its row has not arrived."""
+        found = self._whose(at) if (at := self.find(path)) else None
+        return None if found is None else found[0].origins.get(found[1], "")
+
     def label(self, id: int) -> str:
         """The name of a row, with a mark for unsaved changes. Nothing is read."""
         path = self.path(id)
@@ -302,8 +307,7 @@ class TreePresenter:
 
     def retry(self, id: int) -> None:
         """Fetches the children of a row again, after FAILED or a cancel."""
-        branch = self._branches.get(id)
-        if branch is not None and branch.retry:
+        if (branch := self._branches.get(id)) is not None and branch.retry:
             branch.expanded = True
             self.refresh(id)
 
@@ -424,10 +428,9 @@ class TreePresenter:
     def _add(self, branch: Branch, child: Child) -> None:
         """Adds a child whose name the person typed."""
         first = len(branch.names)
-        block = NameBlock.of([child.name])
         keys = {first: natural(child.name)}
         order = merged(branch.order, [first], lambda k: keys[k] if k == first else natural(branch.names[k]))
-        self._take(branch, ArrivedNames([block], bytes(1), order, {first: Seen.of(child)}))
+        self._take(branch, ArrivedNames([NameBlock.of([child.name])], bytes(1), order, {first: Seen.of(child)}))
         branch.origins[first] = "typed"
 
     def _take(self, branch: Branch, batch: ArrivedNames) -> None:

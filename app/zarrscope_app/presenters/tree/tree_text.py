@@ -1,4 +1,4 @@
-"""Words of the tree: sentences about how nodes were found."""
+"""Words of the tree: about children that were not listed, and labels of rows."""
 
 from __future__ import annotations
 
@@ -16,14 +16,6 @@ if TYPE_CHECKING:
 FILTERING = "Filtering…"
 DENIED = (401, 403, 407)
 """The HTTP statuses that deny access."""
-ORIGINS = {
-    "": "Listed by the store.",
-    "consolidated": "Named in the consolidated metadata.",
-    "declared": "Named in the metadata of an image or a plate; this server cannot list.",
-    "index": "Named in the index of the web server.",
-    "typed": "Opened by its name.",
-}
-"""`Child.origin` → a sentence that says how the node was found."""
 
 
 def unlisted(hierarchy: Hierarchy, path: str, has_names: bool) -> str:
