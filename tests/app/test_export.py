@@ -8,6 +8,7 @@ import csv
 import errno
 import json
 import os
+import re
 import threading
 import time
 from collections.abc import Callable
@@ -441,12 +442,65 @@ def test_the_presenter_says_size_first_and_runs_a_job(
     mailbox.run_until(lambda: exporter.state.ready)
     assert exporter.state.target == str(tmp_path / "cells-2.npy"), "a name that is free"
     exporter.prepare("region", "npy", str(tmp_path / "cells.tif"))
-    assert exporter.state.sentence == "The name of a npy (numpy) ends in .npy."
+    assert exporter.state.sentence == "npy (numpy) is chosen, whose names end in .npy."
     exporter.choose("node", "zarr")
     mailbox.run_until(lambda: exporter.state.ready)
+    assert re.match(r"at most 450 KiB · (less than a second|about .*) · 144 chunks · Zarr v3", exporter.state.sentence)
     exporter.run()
     mailbox.run_until(lambda: len(session.jobs.items) == 3 and ended(session)())
     assert as_array(zarrscope.open(exporter.state.target)["/1"]).shape == (2, 3, 5, 32, 48)
+
+
+def test_the_drawn_region_is_exported_where_its_statistics_are(
+    place: str, tmp_path: Path, workspace: Workspace, mailbox: Mailbox
+) -> None:
+    session = workspace.open(place)
+    mailbox.run_until(settled(session))
+    exporter, picture = session.export, session.slice
+    exporter.folder = str(tmp_path)
+    assert "drawn" not in dict(exporter.whats())
+    picture.set_index("z", 3)
+    picture.measure_region(40.4, 60.6, 10.5, 20.4)  # from the lower right corner to the upper left one
+    mailbox.run_until(lambda: bool(picture.state.measurement.rows))
+    assert picture.state.measurement.title == "Region of 30 × 41 from y 10 x 20"
+    exporter.begin()
+    assert exporter.state.what == "drawn"
+    exporter.choose("drawn", "npy")
+    mailbox.run_until(lambda: exporter.state.ready)
+    assert exporter.state.sentence.startswith("3 × 30 × 41 uint16")
+    exporter.run()
+    mailbox.run_until(ended(session))
+    assert np.array_equal(np.load(tmp_path / "cells.npy"), values()[0, :, 3, 10:40, 20:61])
+    picture.forget_measurement()
+    exporter.choose("drawn", "npy")
+    assert exporter.state.sentence.startswith("No region is drawn")
+
+
+def test_the_ending_of_a_typed_name_chooses_the_format(
+    place: str, tmp_path: Path, workspace: Workspace, mailbox: Mailbox
+) -> None:
+    session = workspace.open(place)
+    mailbox.run_until(settled(session))
+    exporter = session.export
+    exporter.folder = str(tmp_path)
+    exporter.choose("node", "npy")
+    for typed, format, target in (
+        ("a.csv", "csv", "a.csv"),
+        ("a.ome.tif", "ome-tiff", "a.ome.tif"),
+        ("a.TIFF", "tiff", "a.TIFF"),
+        ("plate-1.5", "tiff", "plate-1.5.tif"),
+        ("cells", "tiff", "cells.tif"),
+        ("a.ome.zarr", "zarr", "a.ome.zarr"),
+    ):
+        exporter.name(str(tmp_path / typed))
+        assert (exporter.state.format, exporter.state.target) == (format, str(tmp_path / target))
+        mailbox.run_until(lambda: exporter.state.ready)
+    exporter.choose("node", "ome-tiff")
+    assert exporter.state.target == str(tmp_path / "a.ome.tif"), "the typed name stays when the format changes"
+    for typed in ("a.png", "a.jpg"):  # no values; unknown
+        exporter.name(str(tmp_path / typed))
+        assert exporter.state.sentence == "OME-TIFF is chosen, whose names end in .ome.tif."
+        assert not exporter.state.ready
 
 
 def test_a_cancelled_job_leaves_nothing(
@@ -494,9 +548,17 @@ def test_the_window_exports(place: str, tmp_path: Path, qtbot: Any) -> None:
     (dialog,) = window.findChildren(ExportDialog)
     qtbot.waitUntil(dialog.go.isEnabled, timeout=20_000)
     assert not dialog.isModal()
+    dialog.target.setText(str(tmp_path / "picture.tif"))
+    dialog.target.setModified(True)
+    dialog.target.editingFinished.emit()
+    qtbot.waitUntil(lambda: dialog.go.isEnabled() and dialog.format.currentData() == "tiff", timeout=20_000)
+    dialog.target.setText(str(tmp_path / "cells"))
+    dialog.target.setModified(True)
+    dialog.target.editingFinished.emit()
+    qtbot.waitUntil(lambda: dialog.go.isEnabled() and dialog.target.text().endswith("cells.tif"), timeout=20_000)
     dialog.what.setCurrentIndex(dialog.what.findData("node"))
     dialog.what.activated.emit(dialog.what.currentIndex())
-    qtbot.waitUntil(dialog.go.isEnabled, timeout=20_000)
+    qtbot.waitUntil(lambda: dialog.go.isEnabled() and dialog.format.findData("ome-tiff") >= 0, timeout=20_000)
     dialog.format.setCurrentIndex(dialog.format.findData("ome-tiff"))
     dialog.format.activated.emit(dialog.format.currentIndex())
     qtbot.waitUntil(lambda: dialog.go.isEnabled() and dialog.target.text().endswith(".ome.tif"), timeout=20_000)

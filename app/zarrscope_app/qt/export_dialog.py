@@ -37,6 +37,12 @@ class ExportDialog(QDialog):
         self.what, self.format, self.target = QComboBox(), QComboBox(), QLineEdit()
         for id, title in self._presenter.whats():
             self.what.addItem(title, id)
+        for field, label in (
+            (self.what, "export-what"),
+            (self.format, "export-format"),
+            (self.target, "export-target"),
+        ):
+            field.setAccessibleName(LABELS[label])
         browse = QPushButton(LABELS["browse"])
         browse.setAutoDefault(False)
         browse.clicked.connect(self._browse)
@@ -97,7 +103,8 @@ class ExportDialog(QDialog):
 
     def _named(self) -> None:
         if self.target.text() != self._presenter.state.target:
-            self._presenter.choose(self.what.currentData(), self.format.currentData(), self.target.text())
+            self.target.setModified(False)  # the name may get an ending, which then appears in the line
+            self._presenter.name(self.target.text())
 
     def _browse(self) -> None:
         title = LABELS["export-target"]

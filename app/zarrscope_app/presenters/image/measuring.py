@@ -136,7 +136,7 @@ class Measuring:
     def region(self, plane: MeasuredPlane, channels: Sequence[MeasuredChannel], place: Rect) -> None:
         """Measures statistics of the pixels whose middle is inside a rectangle."""
         image = plane.image
-        level, window = _window(plane, place)
+        level, window = measured_window(plane, place)
         y0, x0, y1, x1 = window
         if y0 >= y1 or x0 >= x1:
             return
@@ -231,7 +231,7 @@ def _along(
 
 
 # ---------------------------------------------------------------------- regions
-def _window(plane: MeasuredPlane, place: Rect) -> tuple[int, tuple[int, int, int, int]]:
+def measured_window(plane: MeasuredPlane, place: Rect) -> tuple[int, tuple[int, int, int, int]]:
     """The level at which a region is measured, and the window of the region in pixels of this level."""
     image = plane.image
     y0, x0, y1, x1 = min(place[0], place[2]), min(place[1], place[3]), max(place[0], place[2]), max(place[1], place[3])

@@ -27,6 +27,7 @@ from zarrscope.view.png import png
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.absent_chunks import AbsentChunks
 from zarrscope_app.presenters.coalesce import CoalescedCall
+from zarrscope_app.presenters.image.measuring import MeasuredPlane, measured_window
 from zarrscope_app.presenters.image.presenter import SlicePresenter
 from zarrscope_app.presenters.jobs import JobsPresenter, Report
 from zarrscope_app.presenters.session.view_models import SessionState
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 
 WHATS = (
     ("view", "The view: the picture as it is painted"),
+    ("drawn", "The drawn region: its values, all channels"),
     ("region", "The region on the screen: its values, all channels"),
     ("table", "The table: its cut of values"),
     ("node", "The whole node: its values"),
@@ -116,6 +118,8 @@ class ExportPresenter:
         self.folder = os.path.expanduser("~")
         """The folder that is proposed for new files."""
         self.state = ExportState()
+        self._typed = ""
+        """The target that a person has typed since `begin`; "" for none."""
         self._notify = CoalescedCall(session.owner.post, self.changed.emit)
 
     # ------------------------------------------------------------------ choices
@@ -123,7 +127,12 @@ class ExportPresenter:
         """The parts of the displayed node that can be exported."""
         node = self._session.node
         drawn = self._session.slice.state.kind == "image"
-        there = {"view": drawn, "region": drawn, "table": self._session.values.array is not None}
+        there = {
+            "view": drawn,
+            "drawn": drawn and self._session.slice.state.measurement.kind == "region",
+            "region": drawn,
+            "table": self._session.values.array is not None,
+        }
         return tuple(found for found in WHATS if there.get(found[0], node is not None))
 
     def formats(self, what: str) -> tuple[Format, ...]:
@@ -142,7 +151,7 @@ class ExportPresenter:
         parts = [self._session.name.removesuffix(".zarr").removesuffix(".ome"), *self._session.state.path.split("/")]
         stem = "-".join(part for part in parts if part) or "export"
         stem = "".join(letter if letter.isalnum() or letter in "-_. " else "_" for letter in stem)[:80]
-        ending = next(found.endings[0] for found in FORMATS if found.id == format)
+        ending = _ending(format)
         for number in range(1, 1000):
             name = f"{stem}{f'-{number}' if number > 1 else ''}{ending}"
             if not os.path.lexists(os.path.join(self.folder, name)):
@@ -151,16 +160,32 @@ class ExportPresenter:
 
     def begin(self) -> None:
         """Resets the settings of the export to proposals for the displayed node."""
-        what = self.whats()[0][0] if self.whats() else "node"
-        what = "table" if self._session.state.tab == "values" else what
+        whats = [what for what, _ in self.whats()]
+        here = "table" if self._session.state.tab == "values" else "drawn"
+        what = here if here in whats else whats[0] if whats else "node"
+        self._typed = ""
         self.choose(what, self.formats(what)[0].id)
 
     def choose(self, what: str, format: str | None = None, target: str | None = None) -> None:
         """Sets what to export, and the format and the target. If the format cannot hold `what`, a suitable format is
-        used. If `target` is None, a suitable path is proposed."""
+        used. If `target` is None, a suitable path is proposed: the one that a person has typed, with the ending of the
+        format, if there is one."""
         formats = [found.id for found in self.formats(what)]
         chosen = format if format in formats else self.state.format if self.state.format in formats else formats[0]
-        self.prepare(what, chosen, target if target is not None else self.propose(chosen))
+        if target is None:
+            target = without_ending(self._typed) + _ending(chosen) if self._typed else self.propose(chosen)
+        self.prepare(what, chosen, target)
+
+    def name(self, target: str) -> None:
+        """Sets the target that a person has typed. Its ending chooses the format, if that can hold what is exported; a
+        name without an ending gets that of the chosen format."""
+        state, target = self.state, target.strip()
+        self._typed = target
+        meant = next((found.id for found in FORMATS if target.lower().endswith(found.endings)), None)
+        if meant is None and os.path.basename(target) and not _has_ending(target):
+            target += _ending(state.format)
+        fits = meant in [found.id for found in self.formats(state.what)]
+        self.prepare(state.what, meant if meant is not None and fits else state.format, target)
 
     # ------------------------------------------------------------------ size and time
     def prepare(self, what: str, format: str, target: str) -> None:
@@ -200,13 +225,13 @@ class ExportPresenter:
         if node is None or hierarchy is None:
             raise Refused("No node is shown")
         if not target.lower().endswith(chosen.endings):
-            raise Refused(f"The name of a {chosen.title} ends in {chosen.endings[0]}")
+            raise Refused(f"{chosen.title} is chosen, whose names end in {chosen.endings[0]}")
         if what == "view":
             height, width = session.slice.painted_pixels
             picture = session.slice.picture(height, width)
             return lambda: prepared_picture(picture, target)
-        if what == "region":
-            selection, level = region_on_screen(session)
+        if what in ("region", "drawn"):
+            selection, level = region_on_screen(session) if what == "region" else drawn_region(session)
             return lambda: prepared_values(export.ExportSource.of(node, level, selection), target, chosen)
         if what == "table":
             cut, table = session.values.cut(), session.values.array
@@ -247,6 +272,24 @@ class ExportPresenter:
         )
 
 
+def _ending(format: str) -> str:
+    return next(found.endings[0] for found in FORMATS if found.id == format)
+
+
+def _has_ending(target: str) -> bool:
+    """Whether a name ends in letters after a dot, such as ".jpg", which is probably meant as a format; the numbers of
+    "plate-1.5" are none."""
+    ending = os.path.splitext(target)[1]
+    return ending[1:].isalpha() and ending[1:].isascii()
+
+
+def without_ending(target: str) -> str:
+    """A path without the ending of a format: "cells.ome.tif" → "cells"."""
+    endings = sorted((ending for found in FORMATS for ending in found.endings), key=len, reverse=True)
+    found = next((ending for ending in endings if target.lower().endswith(ending)), "")
+    return target[: len(target) - len(found)]
+
+
 def already_there(target: str) -> str:
     """The question whether to overwrite an existing file."""
     return f"{strings.clean(target, 200)} is there already. Overwrite it, or choose another name."
@@ -261,22 +304,45 @@ def written(target: str) -> str:
 def region_on_screen(session: ExportingSession) -> tuple[tuple[Any, ...], int]:
     """(selection in elements of the finest level, level) of the displayed part: all channels."""
     picture = session.slice
-    image, state = picture.image, picture.state
-    if image is None or state.kind != "image":
-        raise Unsupported("There is no picture to export a region of", feature="region")
     y0, x0, y1, x1 = picture.visible_rect
-    spans = {"y": (y0, y1), "x": (x0, x1)}
+    return _selection(
+        picture, {"y": (int(y0), int(np.ceil(y1))), "x": (int(x0), int(np.ceil(x1)))}
+    ), picture.state.level
+
+
+def drawn_region(session: ExportingSession) -> tuple[tuple[Any, ...], int]:
+    """(selection in elements of the finest level, level) of the region whose statistics are shown: the same pixels, at
+    the level at which they were measured, of all channels."""
+    picture = session.slice
+    measured, image = picture.state.measurement, picture.image
+    if measured.kind != "region" or image is None:
+        raise Refused("No region is drawn", advice="Ctrl and drag draws one in the picture.")
+    y0, x0, y1, x1 = measured.place
+    # The pixels whose middle is inside, as in the statistics
+    spans = {
+        role: (int(np.ceil(min(ends) - 0.5)), int(np.ceil(max(ends) - 0.5)))
+        for role, ends in (("y", (y0, y1)), ("x", (x0, x1)))
+    }
+    axes = [axis.role for axis in picture.state.axes]
+    plane = MeasuredPlane(image, axes.index("y"), axes.index("x"))
+    return _selection(picture, spans), measured_window(plane, measured.place)[0]
+
+
+def _selection(picture: SlicePresenter, spans: dict[str, tuple[int, int]]) -> tuple[Any, ...]:
+    """The elements of all channels within `spans` of height and width, at least one in each direction."""
+    if picture.image is None or picture.state.kind != "image":
+        raise Unsupported("There is no picture to export a region of", feature="region")
     selection: list[Any] = []
-    for axis in state.axes:
+    for axis in picture.state.axes:
         if axis.role in spans:
             low, high = spans[axis.role]
-            start = max(0, min(int(low), axis.length - 1))
-            selection.append(slice(start, max(start + 1, min(axis.length, int(np.ceil(high))))))
+            start = max(0, min(low, axis.length - 1))
+            selection.append(slice(start, max(start + 1, min(axis.length, high))))
         elif axis.role == "channel":
             selection.append(slice(None))
         else:
             selection.append(axis.index)
-    return tuple(selection), state.level
+    return tuple(selection)
 
 
 def prepared_picture(picture: npt.NDArray[np.uint8], target: str) -> Prepared:
@@ -325,8 +391,12 @@ def values_text(plan: export.ExportPlan, seconds: float | None = None) -> str:
     """The size of an export, and the time if it is given: "2 × 3 × 512 × 512 uint16 · 3.0 MiB · about 2 s"."""
     shape = f"{strings.shape(plan.source.shape)} {strings.clean(str(plan.source.dtype), 40)}"
     about = "" if plan.exact else "about " if plan.format.id == "csv" else "at most "
-    told = "" if seconds is None else "less than a second" if seconds < 1 else f"about {strings.seconds(seconds)}"
-    return strings.joined(shape, f"{about}{strings.size(plan.file_nbytes)}", told)
+    return strings.joined(shape, f"{about}{strings.size(plan.file_nbytes)}", time_text(seconds))
+
+
+def time_text(seconds: float | None) -> str:
+    """The estimated time of an export: "less than a second", "about 2 s"; "" for None."""
+    return "" if seconds is None else "less than a second" if seconds < 1 else f"about {strings.seconds(seconds)}"
 
 
 def prepared_copy(hierarchy: Hierarchy, path: str, target: str) -> Prepared:
@@ -355,5 +425,19 @@ def prepared_copy(hierarchy: Hierarchy, path: str, target: str) -> Prepared:
             place.done()
             return True
 
-    chunks = strings.counted(plan.chunks, "chunk")
-    return Prepared(strings.joined(chunks, f"{strings.size(plan.nbytes)} of values", plan.dialect.title), work)
+    chunks, size = strings.counted(plan.chunks, "chunk"), f"at most {strings.size(plan.nbytes)}"
+    return Prepared(strings.joined(size, time_text(copy_seconds(plan)), chunks, plan.dialect.title), work)
+
+
+PASSES = 3
+"""How often a copy handles each value: it reads and writes it, and compares both."""
+
+
+def copy_seconds(plan: convert.ConversionPlan) -> float | None:
+    """Estimates the seconds of a copy from the time for one block of its largest array; None if nothing can be
+    read."""
+    largest = max((node for node in plan.nodes if node.array is not None), key=lambda node: node.nbytes, default=None)
+    if largest is None or largest.array is None or largest.array.problem is not None or not largest.nbytes:
+        return None
+    seconds = export.estimate(export.plan(export.ExportSource.of(largest.array), "", format_of("", "npy")))
+    return PASSES * seconds * plan.nbytes / largest.nbytes
