@@ -23,7 +23,7 @@ from zarrscope.nodes.hierarchy import Hierarchy
 from zarrscope.nodes.opening import open as open_hierarchy
 from zarrscope.runtime.threads import Background, Mailbox
 from zarrscope.view.image import Image
-from zarrscope_app.presenters.image import overview, tile_geometry
+from zarrscope_app.presenters.image import overview, placing, tile_geometry
 from zarrscope_app.presenters.image.overview import OverviewPresenter
 from zarrscope_app.presenters.node_details import read_details
 from zarrscope_app.presenters.session.actions import perform
@@ -288,7 +288,7 @@ def test_a_local_plate_is_read_by_no_more_threads_than_cores(tmp_path: Path) -> 
 def test_a_plate_of_too_many_wells(shelf: Shelf, robot: QtRobot, monkeypatch: pytest.MonkeyPatch) -> None:
     """Only a few thumbnails are requested at a time; the visible ones are drawn, and the title states how many wells
     there are."""
-    monkeypatch.setattr(overview, "MAX_CELLS", 1000)
+    monkeypatch.setattr(placing, "MAX_CELLS", 1000)
     rows, columns = 40, 50
     stated = {
         "rows": [{"name": f"R{n}"} for n in range(rows)],
@@ -304,7 +304,7 @@ def test_a_plate_of_too_many_wells(shelf: Shelf, robot: QtRobot, monkeypatch: py
     assert found.state.title.endswith("of which 1,000 are laid out")
     assert len(found._tickets) <= overview.IN_FLIGHT
     grid = robot.window.overview.grid
-    robot.wait(lambda: len(grid._cells) == overview.MAX_CELLS and grid.isVisible(), "the grid")
+    robot.wait(lambda: len(grid._cells) == placing.MAX_CELLS and grid.isVisible(), "the grid")
     robot.window.run("zoom-in")
     robot.window.run("zoom-in")
     robot.wait(
@@ -415,14 +415,31 @@ def test_one_walks_on_without_going_back_to_the_plate(shelf: Shelf, view: Any) -
     viewer.session.select("/plate/A/1/0")
     viewer.until(lambda: viewer.session.node is not None and viewer.session.node.path == "/plate/A/1/0")
     go("next-image", "/plate/A/1/1")
+    go("next-image", "/plate/A/3/0")
     go("next-image", "/plate/A/3/1")
+    go("next-image", "/plate/B/2/0")
     go("next-image", "/plate/B/2/1")
     go("next-image", "/plate/B/2/1")
+    go("previous-image", "/plate/B/2/0")
     go("previous-image", "/plate/A/3/1")
     viewer.session.select("/plate")
     viewer.until(lambda: viewer.session.state.path == "/plate" and not viewer.session.state.selecting)
     go("previous-image", "/plate/B/2")
     go("next-image", "/plate/B/2")
+
+
+@pytest.mark.parametrize(
+    ("start", "path"),
+    [("/plate/A/1", "/plate/A/3"), ("/plate/A/1/1", "/plate/A/3/0"), ("/plate/A/1/1/0", "/plate/A/3/0")],
+)
+def test_one_walks_on_in_a_plate_that_was_never_shown(shelf: Shelf, view: Any, start: str, path: str) -> None:
+    plate(shelf)
+    viewer = view(start)
+    perform(viewer.session, "next-image")
+    viewer.until(lambda: viewer.session.state.path == path and not viewer.session.state.selecting)
+    perform(viewer.session, "previous-image")
+    back = start.removesuffix("/1/0") + "/1" if start.endswith("/1/0") else start
+    viewer.until(lambda: viewer.session.state.path == back and not viewer.session.state.selecting)
 
 
 def test_a_thumbnail_that_arrives_paints_its_own_cell_only(shelf: Shelf, robot: QtRobot) -> None:

@@ -37,12 +37,9 @@ class ExportDialog(QDialog):
         self.what, self.format, self.target = QComboBox(), QComboBox(), QLineEdit()
         for id, title in self._presenter.whats():
             self.what.addItem(title, id)
-        for field, label in (
-            (self.what, "export-what"),
-            (self.format, "export-format"),
-            (self.target, "export-target"),
-        ):
-            field.setAccessibleName(LABELS[label])
+        self.what.setAccessibleName(LABELS["export-what"])
+        self.format.setAccessibleName(LABELS["export-format"])
+        self.target.setAccessibleName(LABELS["export-target"])
         browse = QPushButton(LABELS["browse"])
         browse.setAutoDefault(False)
         browse.clicked.connect(self._browse)

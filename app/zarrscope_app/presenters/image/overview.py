@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -20,14 +20,16 @@ from psygnal import Signal
 
 from zarrscope.errors import Unsupported
 from zarrscope.runtime.threads import JobResult, Owner, Ticket
-from zarrscope.view.image import Collection, CollectionMember, Image, Level, default_image
+from zarrscope.view.image import CollectionMember, Image, Level, default_image
 from zarrscope.view.loader import ChunkLoader
 from zarrscope.view.render import ChannelDisplay, auto_levels, render
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.coalesce import CoalescedCall
 from zarrscope_app.presenters.image import words
 from zarrscope_app.presenters.image.display_settings import MAX_BLENDED
+from zarrscope_app.presenters.image.placing import in_rows, laid_out
 from zarrscope_app.presenters.image.tile_geometry import MAX_OVERVIEW, overview_level
+from zarrscope_app.presenters.image.walking import Walker
 from zarrscope_app.presenters.node_details import NodeDetails
 
 if TYPE_CHECKING:
@@ -36,8 +38,6 @@ if TYPE_CHECKING:
 KINDS = ("plate", "well", "series")
 SIDE = 128
 """The most pixels along the longer side of a thumbnail."""
-MAX_CELLS = 6144
-"""The most cells of a layout: four times the wells of the largest plates (1536)."""
 IN_FLIGHT = 32
 """The most thumbnails that are requested at a time from a remote store."""
 KEPT_BYTES = 32 << 20
@@ -127,8 +127,7 @@ class OverviewPresenter:
         self._hierarchy: Hierarchy | None = None
         self._path = ""
         """The path of the displayed collection."""
-        self._walks: dict[str, tuple[str, ...]] = {}
-        """Path of a collection → the paths of its cells, row by row."""
+        self._walker = Walker(owner)
         self._places: list[_Place] = []
         self._kept = _Kept()
         """The thumbnails of the collection that was displayed last: one walks from a plate to a well and back."""
@@ -146,7 +145,7 @@ class OverviewPresenter:
         assert collection is not None, "the view is one of collections"
         self._stop()
         listed = collection.members or details.members
-        placed = _laid_out(collection, listed[:MAX_CELLS])
+        placed = laid_out(collection, listed)
         self._places = [_Place(m.path, _name(m), row, column) for m, row, column in placed]
         rows = 1 + max((p.row for p in self._places), default=-1)
         columns = 1 + max((p.column for p in self._places), default=-1)
@@ -163,10 +162,9 @@ class OverviewPresenter:
         self._limits = ()
         hierarchy = details.hierarchy
         if hierarchy is not self._hierarchy:
-            self._walks.clear()
             self.forget()
-        by_row = sorted(self._places, key=lambda p: (p.row, p.column))
-        self._walks[collection.path] = tuple(p.path for p in by_row)
+        self._walker.enter(hierarchy)
+        self._walker.walks[collection.path] = tuple(member.path for member in in_rows(collection, listed))
         middle = ((len(self._rows) - 1) / 2, (len(self._columns) - 1) / 2)
         self._waiting = deque(sorted(self._places, key=lambda p: math.hypot(p.row - middle[0], p.column - middle[1])))
         self._hierarchy = hierarchy
@@ -194,6 +192,7 @@ class OverviewPresenter:
         """Drops the thumbnails of the collection that was displayed before: they are read again on return. Called when
         attributes were saved, as they state colours and contrast."""
         self._kept = _Kept()
+        self._walker.forget()
 
     def _keep(self) -> None:
         """Keeps the thumbnails of a collection that is left, except of a well of the plate that is kept."""
@@ -268,19 +267,10 @@ class OverviewPresenter:
         if self._undrawn:
             self._notify.soon()
 
-    def beside(self, path: str, by: int) -> str:
-        """The path of the node `by` steps after `path` in a displayed collection: the next field of a well, or, after
-        the last field, the same field of the next well. For the collection itself its first or last image. "" if there
-        is none."""
-        inside = False
-        for above in sorted(self._walks, key=len, reverse=True):
-            walk = self._walks[above]
-            at = next((i for i, place in enumerate(walk) if f"{path}/".startswith(f"{place}/")), -1)
-            inside = inside or at >= 0
-            if at >= 0 and 0 <= at + by < len(walk):
-                return walk[at + by] + path[len(walk[at]) :]
-        whole = self._walks.get(path, ()) if not inside else ()
-        return whole[0 if by > 0 else -1] if whole else ""
+    def walk(self, hierarchy: Hierarchy, path: str, by: int, go: Callable[[str], object]) -> None:
+        """Calls `go` with the path of the node `by` steps after `path` in a collection, displayed or not: see
+        walking.py."""
+        self._walker.walk(hierarchy, path, by, go)
 
     # ------------------------------------------------------------------ the snapshot
     @property
@@ -320,14 +310,6 @@ class OverviewPresenter:
 
 def _name(member: CollectionMember) -> str:
     return strings.clean(member.name or member.path.rsplit("/", 1)[-1], 60)
-
-
-def _laid_out(collection: Collection, listed: Sequence[CollectionMember]) -> list[tuple[CollectionMember, int, int]]:
-    """Members with their row and column: from the plate, else arranged in about a square."""
-    if collection.kind == "plate":
-        return [(m, *m.place) for m in listed if m.place is not None]
-    across = math.ceil(math.sqrt(len(listed))) if listed else 1
-    return [(m, i // across, i % across) for i, m in enumerate(listed)]
 
 
 def _level(image: Image) -> Level:

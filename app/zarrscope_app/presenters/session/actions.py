@@ -58,10 +58,16 @@ def _turn_to(session: Session, by: int) -> None:
 
 
 def _walk(session: Session, by: int) -> None:
-    """Selects the image `by` steps further in a plate, a well or a series, without returning to the collection."""
-    overview = session.tabs.presenters["overview"]
-    if isinstance(overview, OverviewPresenter) and (path := overview.beside(session.state.path, by)):
-        session.select(path)
+    """Selects the image `by` steps further in a plate, a well or a series, without returning to the collection. A node
+    that was selected while a document was read is not left."""
+    overview, path = session.tabs.presenters["overview"], session.state.path
+
+    def go(to: str) -> None:
+        if session.state.path == path:
+            session.select(to)
+
+    if isinstance(overview, OverviewPresenter) and session.hierarchy is not None:
+        overview.walk(session.hierarchy, path, by, go)
 
 
 def check_or_stop(session: Session) -> None:
