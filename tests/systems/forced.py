@@ -698,6 +698,10 @@ def _pathlib(files: Files) -> _Module:
             found: str = files.real(str(self))
             return found
 
+        def is_absolute(self) -> bool:
+            """From Python 3.13 on, pathlib looks at `__fspath__` for it."""
+            return bool(self.drive and self.root)
+
         def resolve(self, strict: bool = False) -> Any:
             return type(self)(files.to_windows(str(Path(files.real(str(self))).resolve(strict))))
 
