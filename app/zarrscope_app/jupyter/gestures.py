@@ -48,7 +48,7 @@ EDITING = {"save", "undo", "redo", "revert"}
 """Commands that only an editable widget has. "writable" is not among them: Python decides that by `editable`."""
 HOST = {"zoom-in", "zoom-out", "fit", "three-views", "copy-path", "copy-view", "find-channel"}
 """Commands that the widget carries out itself."""
-ANYWHERE = {"go", "add", "paste", "close-place", "rows", "hello", "painted", "look"}
+ANYWHERE = {"go", "add", "paste", "close-place", "rows", "hello", "painted", "look", "seen"}
 """The gestures that do not refer to the session in front, besides those of the tree. All other gestures are dropped if
 another session has come to the front and the browser did not know it yet: an edit must not change a node that the
 person did not see."""
@@ -247,4 +247,5 @@ OWN: dict[str, Callable[..., object]] = {
     "copy": lambda widget, what: widget.copy(str(what)),
     "hello": lambda widget, kinds: widget.greet([str(kind) for kind in kinds][:8]),
     "painted": lambda widget, view: widget.painted(str(view)),
+    "seen": lambda widget, view, visible: widget.seen(str(view)[:64], bool(visible)),
 }

@@ -74,5 +74,8 @@ class Host(Protocol):
     def greet(self, kinds: list[str]) -> None:
         """Called when a browser shows the widget; it can read these kinds of pictures and has none of them yet."""
 
+    def seen(self, view: str, visible: bool) -> None:
+        """Called when one of the browser's views of the widget becomes visible, or no longer is."""
+
     def painted(self, view: str) -> None:
         """Called when the browser has painted the picture of a view, so that the next one may be sent."""

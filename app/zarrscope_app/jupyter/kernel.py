@@ -45,6 +45,24 @@ class KernelMailbox(Mailbox):
             done += 1
         return done
 
+    def repeat(self, seconds: float, call: Callable[[], None]) -> Callable[[], None]:
+        """Runs `call` on the kernel's event loop again and again, with this pause, until the returned function is
+        called. While a cell runs, no call is made, and none is made up for."""
+
+        timers: list[asyncio.TimerHandle] = []
+
+        def again() -> None:
+            timers[:] = [self._loop.call_later(seconds, again)]
+            call()
+
+        timers.append(self._loop.call_later(seconds, again))
+        return lambda: timers[0].cancel()
+
+
+def repeater(post: object) -> Callable[[float, Callable[[], None]], Callable[[], object]]:
+    """The timer of a widget, as RepeatedLooks starts it. A script without an event loop has none."""
+    return post.repeat if isinstance(post, KernelMailbox) else lambda seconds, call: lambda: None
+
 
 def running_cell() -> tuple[str, str]:
     """The ids of the running cell and of this run of the cell; two empty texts if the notebook does not report them."""

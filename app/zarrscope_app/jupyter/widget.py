@@ -22,7 +22,7 @@ from zarrscope_app.jupyter import page_without_kernel
 from zarrscope_app.jupyter.differences import difference, is_small, readout_change, readout_words
 from zarrscope_app.jupyter.gestures import KEYS, perform_gesture, picture
 from zarrscope_app.jupyter.host import VIEWS
-from zarrscope_app.jupyter.kernel import CELLS, KernelMailbox
+from zarrscope_app.jupyter.kernel import CELLS, KernelMailbox, repeater
 from zarrscope_app.jupyter.parts import PARTS
 from zarrscope_app.jupyter.pictures import TileStream
 from zarrscope_app.jupyter.places import ShowsPlaces
@@ -30,6 +30,7 @@ from zarrscope_app.jupyter.presenter_signals import PresenterSignals
 from zarrscope_app.jupyter.thumbnails import ThumbnailStream
 from zarrscope_app.presenters import CoalescedCall, Session, SessionStatus, Settings, strings
 from zarrscope_app.presenters.notebook import CLOSED_NOTE, NOTEBOOK, WORDS
+from zarrscope_app.presenters.session.looks import RepeatedLooks
 from zarrscope_app.presenters.session.on_show import (
     array_on_show,
     code_on_show,
@@ -63,10 +64,13 @@ STILL_SECONDS = 1.5
 """The most seconds that a cell waits for the content of the still page."""
 
 
-def _end(sessions: list[Session], owner: Owner, post: Callable[[Callable[[], None]], None]) -> None:
+def _end(
+    sessions: list[Session], owner: Owner, post: Callable[[Callable[[], None]], None], looks: RepeatedLooks
+) -> None:
     """Closes the sessions of a widget that is no longer used, on their own thread."""
 
     def end() -> None:
+        looks.hide()
         for session in sessions:
             session.close()
         owner.close()
@@ -141,7 +145,13 @@ class Explorer(ShowsPlaces, anywidget.AnyWidget):
         self.session = self._open(OpenTarget(url, path, held, follow_links, missing_is_fill), view)
         CELLS.made(self)  # closes the widget of an earlier run, whose edits are then offered
         self._keep_edits(self.session)
-        self._ending = weakref.finalize(self, _end, self._sessions, self._owner, self._post)
+        alive = weakref.ref(self)  # the timer must not keep the widget
+        self.looks = RepeatedLooks(
+            lambda: shown.session if (shown := alive()) is not None else None, repeater(self._post)
+        )
+        self._seen_by: set[str] = set()
+        """The browser's views of the widget that are visible."""
+        self._ending = weakref.finalize(self, _end, self._sessions, self._owner, self._post, self.looks)
         self._ending.atexit = False
         self.thumbnails = ThumbnailStream(self._owner, self._say)
         self.streams = {view: TileStream(view, self._owner, self._say) for view in VIEWS}
@@ -276,6 +286,11 @@ class Explorer(ShowsPlaces, anywidget.AnyWidget):
         for view, stream in self.streams.items():
             stream.anew(kinds)
             self.draw(view)
+
+    def seen(self, view: str, visible: bool) -> None:
+        """Called when one of the browser's views of the widget becomes visible, or no longer is."""
+        (self._seen_by.add if visible else self._seen_by.discard)(view)
+        (self.looks.show if self._seen_by else self.looks.hide)()
 
     def painted(self, view: str) -> None:
         """Called when the browser has painted a message."""
@@ -422,6 +437,7 @@ class Explorer(ShowsPlaces, anywidget.AnyWidget):
         if not self._closed:
             self._closed = True
             self._hearing.detach()
+            self.looks.hide()
             for three in self._three.values():
                 three.end()
             self._ending.detach()

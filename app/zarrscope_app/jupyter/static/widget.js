@@ -144,6 +144,16 @@ function render({ model, el: root }) {
     if (now !== room) { room = now; side = beside = !narrow; arranged(); }
   });
   watch.observe(box);
+  // Only while somebody can see the widget, the kernel looks again at a store that is being written.
+  const eye = String(Math.random());
+  let near = false, shown = false;
+  function tellSeen() {
+    const now = near && !document.hidden;
+    if (now !== shown) { shown = now; ui.line.tell("seen", eye, now); }
+  }
+  const sight = new IntersectionObserver((all) => { near = all[all.length - 1].isIntersecting; tellSeen(); });
+  sight.observe(box);
+  document.addEventListener("visibilitychange", tellSeen);
 
   function findChannel() {
     if (ui.place.tab !== "image" || ui.image.kind !== "image" || ui.channels.length < 2) return;
@@ -213,6 +223,7 @@ function render({ model, el: root }) {
   trial.onload = trial.onerror = () => ui.line.send("hello", trial.width === 1 ? ["png", "webp"] : ["png"]);
   trial.src = WEBP;
   return () => {
+    sight.disconnect(); document.removeEventListener("visibilitychange", tellSeen); near = false; tellSeen();
     clearInterval(timer); clearTimeout(sayTimer); watch.disconnect(); lineWatch.disconnect(); ui.line.end(); panes.end();
     for (const each of Object.values(stages)) each.end();
     for (const name of [...PARTS, "changes"]) model.off("change:" + name, soon);

@@ -241,8 +241,12 @@ class Session(
         return [level.array for level in image.levels] if image is not None else [node] if node.kind == "array" else []
 
     def look_again(self) -> None:
-        """Checks whether the displayed array has grown; a host calls this method every LOOK_SECONDS."""
+        """Checks whether the displayed array has grown; see RepeatedLooks."""
         self._changing.look(self.owner, self._hierarchy)
+
+    def stop_looking(self) -> None:
+        """Cancels a check that `look_again` began."""
+        self._changing.cancel()
 
     def report(self, error: BaseException) -> None:
         """Shows an error of the host itself in the error bar and among the problems."""
