@@ -23,6 +23,7 @@ from contracts.store import Reading, Writing
 from machine import zarr2
 from narrowing import as_array, as_group
 from temporary import new_folder
+from zarrscope.check.hierarchy import check
 from zarrscope.errors import NotFound, Refused, Unreadable, Unsupported
 from zarrscope.stores.address import open_store, split_address
 from zarrscope.stores.dbm import _SqliteTable
@@ -158,6 +159,8 @@ def test_a_database_opens_by_its_plain_path(found: tuple[str, Path]) -> None:
         assert not h.store.writable
         assert any(f"opened as {scheme}://" in warning for warning in h.warnings)
         assert [child.name for child in as_group(h["/g"]).children()] == ["a"]
+        found_out = [each for each in check(h) if each.code == "hierarchy"]
+        assert [each.severity for each in found_out] == ["information"]
     for text in (f"{path}/g/a", f"{path}::g/a", f"{path}/g/a/zarr.json"):
         assert zarrscope.open_array(text)[...].tolist() == [7, 7], text
     assert zarrscope.open_array(path, "/g/a")[...].tolist() == [7, 7]
@@ -308,6 +311,7 @@ def test_a_store_that_is_dropped_closes_its_connection(tmp_path: Path) -> None:
 
 COUNT = """
 import sys
+from zarrscope.check.hierarchy import check
 from zarrscope.errors import Conflict
 from zarrscope.stores.address import open_store
 store = open_store(sys.argv[1], "r+")

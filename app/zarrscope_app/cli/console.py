@@ -344,7 +344,9 @@ def opened(
             error.advice = swapped_sentence(url, node)
         raise
     for warning in hierarchy.warnings:
-        say(f"Warning: {warning}")
+        from zarrscope_app.presenters.formats import recognised
+
+        say(f"{warning}." if warning == recognised(hierarchy) else f"Warning: {warning}")
     found = hierarchy[place(hierarchy, node)]
     for warning in hierarchy.demands_above(found.path):
         say(f"Warning: {warning}")

@@ -47,9 +47,15 @@ def is_folder(node: Group | Array) -> bool:
 
 
 def warnings_of(hierarchy: HierarchyLike) -> tuple[str, ...]:
-    """The warnings about a hierarchy that are problems. That a folder only contains hierarchies is none: its
-    description says so."""
-    return tuple(each for each in hierarchy.warnings if each != PlainFolder.warning)
+    """The warnings about a hierarchy that are problems. That a folder only contains hierarchies, or that a file is a
+    database, is none: the description says so."""
+    known = (PlainFolder.warning, recognised(hierarchy))
+    return tuple(each for each in hierarchy.warnings if each not in known)
+
+
+def recognised(hierarchy: HierarchyLike) -> str:
+    """The sentence that says as which kind of store a place was recognised; "" if there is none."""
+    return node_context(hierarchy).recognised
 
 
 def title_of(node: Group | Array) -> str:

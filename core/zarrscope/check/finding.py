@@ -45,6 +45,15 @@ def finding_of(error: ZarrscopeError, path: str, key: str | None = None) -> Find
     return Finding("warning" if mild else "error", code, path, message, error.key, error.pointer or None, error.advice)
 
 
+def warnings_of(hierarchy: Hierarchy, path: str) -> list[Finding]:
+    """The warnings of a hierarchy as findings at `path`. The kind of a store is only information."""
+    kind = node_context(hierarchy).recognised
+    return [
+        Finding("information" if warning == kind else "warning", "hierarchy", path, warning)
+        for warning in hierarchy.warnings
+    ]
+
+
 def violation(found: Violation, path: str, key: str, base: str) -> Finding:
     """The finding for a rule of OME-Zarr that the attributes of node `path` break. `base`: the pointer of the
     attributes in the document `key`."""

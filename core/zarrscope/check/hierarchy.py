@@ -20,7 +20,7 @@ from typing import Protocol
 from zarrscope.check.chunks import StoredChunks
 from zarrscope.check.consolidated import copies, stale_copies
 from zarrscope.check.coverage import Coverage
-from zarrscope.check.finding import Finding, descendant, finding_of, violation
+from zarrscope.check.finding import Finding, descendant, finding_of, violation, warnings_of
 from zarrscope.dialects import Dialect, StoredDocument, bare_root_dialects, dialect_named
 from zarrscope.dialects.defects import as_far_as_read
 from zarrscope.dialects.protocol import NodeKind
@@ -193,7 +193,7 @@ class _Check:
 
     def run(self, path: str) -> Iterator[Finding]:
         self._read_copies()
-        first = [Finding("warning", "hierarchy", path, warning) for warning in self.given.warnings]
+        first = warnings_of(self.given, path)
         if self.journal.reached("") is None:
             first += stale_copies(self.given, self.consolidated_metadata, path, self.cancelled)
             first += self._left_over(path) if self.chunks else []  # slow: lists the folders of chunks

@@ -133,6 +133,8 @@ class NodeContext:
         self.writable = writable and store.writable and not detected.dialect.lenient and self.defect is None
         self.owns_store = False
         """Whether `zarrscope.open` opened the store, so that closing the hierarchy closes it."""
+        self.recognised = ""
+        """The warning that only says as which kind of store the place was recognised; "" if there is none."""
         self._from_consolidated: set[str] = set()
         """The paths of nodes whose metadata came from a consolidated copy."""
         self.checked_groups: set[str] = set()

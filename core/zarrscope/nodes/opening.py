@@ -336,8 +336,8 @@ def _opened(
     found = NodeContext(store, detected, documents, writable=writable, use_consolidated=consolidated, asked=asked)
     if store.taken_as_missing:
         found.warnings += (ASSUMED,)
-    if store.remark:
-        found.warnings += (store.remark,)
+    found.recognised = store._recognised
+    found.warnings += tuple(each for each in (store.remark, store._recognised) if each)
     return Hierarchy(found)
 
 
@@ -368,7 +368,7 @@ def _database(store: Store, mode: Mode) -> Store | None:
     found = open_database(path_of(store.url), mode, None)
     if found is not None:
         found.document_limit = store.document_limit
-        found.remark = ". ".join(filter(None, (store.remark, found.remark)))
+        found.remark = store.remark
     return found
 
 

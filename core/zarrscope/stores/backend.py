@@ -70,6 +70,8 @@ class Backend:
 
     remark: str = ""
     """Sentences about the store for the person who opens it."""
+    _recognised: str = ""
+    """A sentence that says as which kind of store a place was recognised; it is no warning about the data."""
 
     # ------------------------------------------------------------------ for stores to override
     def _get(self, key: str, part: ByteRange | None, limit: int | None = None) -> bytes | None:

@@ -71,7 +71,7 @@ class IcechunkStore(IcechunkSession):
         self._beneath = beneath
         self.writable = False
         self.url = beneath.url
-        self.remark = f"This is the branch {BRANCH} of an Icechunk repository, read-only"
+        self._recognised = f"This is the branch {BRANCH} of an Icechunk repository, read-only"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return IcechunkStore, (self._beneath,)

@@ -82,7 +82,7 @@ def _dbm(path: str) -> Database | None:
 
 
 def open_found(path: str, mode: Mode, options: StoreOptions) -> Store | None:
-    """Opens the database at a path, with a remark; None if there is none. With the mode "a", a database of another
+    """Opens the database at a path, and says so; None if there is none. With the mode "a", a database of another
     program is not taken, because the new hierarchy would be written into it."""
     found = database_at(path)
     if found is None:
@@ -92,7 +92,7 @@ def open_found(path: str, mode: Mode, options: StoreOptions) -> Store | None:
             if not any(key.rpartition("/")[2] in _DOCUMENTS for key in store.list()):
                 return None
     store = _opened(found, mode, options)
-    store.remark = f"This is {_TITLES[found.scheme]}, so it was opened as {found.scheme}://"
+    store._recognised = f"This is {_TITLES[found.scheme]}, so it was opened as {found.scheme}://"
     return store
 
 
