@@ -159,8 +159,16 @@ def test_three_images_are_mended_saved_and_undone(task: Task, tmp_path: Path) ->
     edit, form = task.session.edit, task.dock.form
     task.click_row("/a.zarr")
     task.click_row("/c.zarr", Qt.KeyboardModifier.ShiftModifier)
-    task.wait(lambda: "size/1" in form.sections.editors and edit.state.title == "Attributes of 3", "the form of three")
     task.wait(lambda: task.dock.tree.together == ("/a.zarr", "/b.zarr", "/c.zarr"), "the three rows")
+    # Until the three documents are read, the fields of the first image are still there.
+    task.wait(
+        lambda: (
+            edit.state.title == "Attributes of 3"
+            and edit.state.status is not EditStatus.EMPTY
+            and "size/1" in form.sections.editors
+        ),
+        "the form of three",
+    )
     task.double_click(form.sections.editors["size/1"])
     task.wait(lambda: form.sections.editors["size/1"].hasFocus(), "the field")
     task.type("0.5")

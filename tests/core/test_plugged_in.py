@@ -39,6 +39,7 @@ def run(folder: Path, *arguments: str, timeout: int = 110) -> subprocess.Complet
     environ = {
         **os.environ,
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+        "PYTEST_ADDOPTS": "",
         "PYTHONPATH": os.pathsep.join([str(folder), str(TESTS)]),
     }
     return subprocess.run(
