@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import math
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,8 @@ import zarrscope
 from contracts.http_server import web_server
 from contracts.journeys import Shelf, small_image
 from contracts.odd_members import WRITABLE, documents_that_are_no_object, keys
+from contracts.slides import image
+from narrowing import as_array
 from zarrscope.dialects import Dialect
 from zarrscope.errors.visible import visible_lines
 from zarrscope.runtime.threads import Mailbox
@@ -194,6 +198,15 @@ def test_info_says_what_it_is_what_it_takes_and_how_to_open_it(
     mailbox.run_until(lambda: "Stored" in {i.label for s in session.metadata.state.sections for i in s.items})
     (told,) = [i.text for s in session.metadata.state.sections for i in s.items if i.label == "Stored"]
     assert told.endswith("; 18 of 18 chunks")
+    image(tmp_path / "b.zarr", ("DAPI", "GFP"))
+    levels = [as_array(zarrscope.open(str(tmp_path / "b.zarr"))[f"/{level}"]) for level in (0, 1)]
+    session = workspace.open(str(tmp_path / "b.zarr"))
+    mailbox.run_until(settled(session))
+    session.metadata.measure()
+    mailbox.run_until(lambda: "Stored" in {i.label for i in session.metadata.state.sections[0].items})
+    (told,) = [i.text for i in session.metadata.state.sections[0].items if i.label == "Stored"]
+    chunks = sum(math.prod(level.metadata.grid.grid_shape(level.shape)) for level in levels)
+    assert re.match(rf"[\d.]+ (KiB|B), [\d.]+ to 1; {chunks} of {chunks} chunks", told), "all levels together"
     assert "tensorstore.open" in session.metadata.text() or "ts.open" in session.metadata.text()
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ from zarrscope.nodes.internals import node_context
 from zarrscope.runtime.threads import JobResult, Owner, Ticket
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.coalesce import CoalescedCall
-from zarrscope_app.presenters.node_description import Info, Item, as_text, ratio
+from zarrscope_app.presenters.node_description import MOST_LEVELS, Info, Item, as_text, ratio
 from zarrscope_app.presenters.node_details import NodeDetails
 
 if TYPE_CHECKING:
@@ -28,14 +28,32 @@ PATIENCE = 3.0
 """The most seconds for finding the stored size."""
 
 
-def stored_text(nbytes: int, inventory: Inventory, kind: str) -> str:
-    """The stored size in words: "1.4 MiB, 2.9 to 1; 299 of 528 chunks"."""
-    if not inventory.known or inventory.nbytes is None:
+def stored_text(nbytes: int, inventories: Sequence[Inventory], kind: str) -> str:
+    """The stored size of one or several arrays in words: "1.4 MiB, 2.9 to 1; 299 of 528 chunks"."""
+    sizes = [found.nbytes for found in inventories if found.known and found.nbytes is not None]
+    if len(sizes) < len(inventories):
         return strings.UNKNOWN
-    least = "" if inventory.complete else "at least "
-    packed = f", {ratio(nbytes, inventory.nbytes)}" if nbytes and inventory.nbytes and inventory.complete else ""
-    there = f"{strings.count(inventory.present)} of {strings.counted(inventory.total, kind)}"
-    return f"{least}{strings.size(inventory.nbytes)}{packed}; {least}{there}"
+    stored, complete = sum(sizes), all(found.complete for found in inventories)
+    least = "" if complete else "at least "
+    packed = f", {ratio(nbytes, stored)}" if nbytes and stored and complete else ""
+    present, total = sum(found.present for found in inventories), sum(found.total for found in inventories)
+    there = f"{strings.count(present)} of {strings.counted(total, kind)}"
+    return f"{least}{strings.size(stored)}{packed}; {least}{there}"
+
+
+STORED_HINTS = ("The stored size of the chunks.", "The stored size of the chunks of all levels.")
+
+
+def _with(info: Info, stored: Item) -> Info:
+    """The description with the stored size: among the storage of an array, or in the first section of a group, which
+    describes its image."""
+    titles = [section.title for section in info.sections]
+    at = titles.index("Storage") if "Storage" in titles else 0
+    sections = [
+        replace(section, items=(*section.items, stored)) if i == at else section
+        for i, section in enumerate(info.sections)
+    ]
+    return replace(info, sections=tuple(sections))
 
 
 class MetadataPresenter:
@@ -48,8 +66,8 @@ class MetadataPresenter:
         self._hierarchy: Hierarchy | None = None
         self._asked = False
         """Whether the documents of the node were requested."""
-        self._array: Array | None = None
-        """The array whose stored size will be found."""
+        self._arrays: tuple[Array, ...] = ()
+        """The arrays whose stored size will be found: one, or the levels of an image."""
         self._ticket: Ticket | None = None
         self._notify = CoalescedCall(owner.post, self.changed.emit)
         self._state = Info()
@@ -60,11 +78,18 @@ class MetadataPresenter:
         return self._state
 
     def show_node(self, details: NodeDetails) -> None:
-        """Shows the description of a node. `measure` adds the stored size of a local array."""
+        """Shows the description of a node. `measure` adds the stored size of a local array or image."""
         self.show(details.hierarchy, details.info)
-        node = details.node
-        if node is not None and node.kind == "array" and not node.store.remote and not node.metadata.unread:
-            self._array = node
+        node, image = details.node, details.image
+        if node is None or details.hierarchy.store.remote:
+            return
+        if node.kind == "array":
+            found: tuple[Array, ...] = (node,)
+        else:
+            levels = image.levels[:MOST_LEVELS] if image is not None else ()
+            found = tuple({level.array.path: level.array for level in levels}.values())
+        if not any(array.metadata.unread for array in found):
+            self._arrays = found
 
     def show_nothing(self, sentence: str = "") -> None:
         """Shows `sentence` as a problem."""
@@ -75,33 +100,31 @@ class MetadataPresenter:
         if self._ticket is not None:
             self._ticket.cancel()
             self._ticket = None
-        self._hierarchy, self._array = hierarchy, None
+        self._hierarchy, self._arrays = hierarchy, ()
         self._asked = False
         self._set(info)
 
     def measure(self) -> None:
-        """Finds the stored size of the chunks, for local stores, in at most PATIENCE seconds. A host calls this method
-        whenever it paints; each array is measured once."""
-        array, self._array = self._array, None
-        if array is None:
+        """Finds the stored size of the chunks, for local stores, in at most PATIENCE seconds; of an image that of all
+        levels. A host calls this method whenever it paints; each node is measured once."""
+        arrays, self._arrays = self._arrays, ()
+        if not arrays:
             return
         shown = self._state.path
         # Values of varying length have no fixed size, so no compression ratio can be given.
-        decoded = array.nbytes if array.metadata.dtype.itemsize else 0
+        sized = all(array.metadata.dtype.itemsize for array in arrays)
+        decoded = sum(array.nbytes for array in arrays) if sized else 0
 
-        def work(cancelled: Callable[[], bool]) -> Inventory:
+        def work(cancelled: Callable[[], bool]) -> tuple[Inventory, ...]:
             end = time.monotonic() + PATIENCE
-            return take_inventory(array, lambda: cancelled() or time.monotonic() > end)
+            return tuple(take_inventory(array, lambda: cancelled() or time.monotonic() > end) for array in arrays)
 
-        def done(outcome: JobResult[Inventory]) -> None:
+        def done(outcome: JobResult[tuple[Inventory, ...]]) -> None:
             if outcome.value is not None and self._state.path == shown:
-                kind = "shard" if array.problem is None and array.shards is not None else "chunk"
-                stored = Item("Stored", stored_text(decoded, outcome.value, kind), "The stored size of the chunks.")
-                sections = [
-                    replace(section, items=(*section.items, stored)) if section.title == "Storage" else section
-                    for section in self._state.sections
-                ]
-                self._set(replace(self._state, sections=tuple(sections)))
+                shards = all(array.problem is None and array.shards is not None for array in arrays)
+                told = stored_text(decoded, outcome.value, "shard" if shards else "chunk")
+                hint = STORED_HINTS[len(arrays) > 1]
+                self._set(_with(self._state, Item("Stored", told, hint)))
 
         self._owner.fetch(work, done)
 
