@@ -497,6 +497,28 @@ def test_contrast_is_remembered_where_somebody_chose_it(shelf: Shelf, mailbox: M
     again.close_all()
 
 
+def test_smoothing_and_dots_are_remembered_for_all_images(shelf: Shelf, mailbox: Mailbox) -> None:
+    labelled_image(shelf)
+    settings = Forgetful()
+    first = Workspace(mailbox, settings)
+    session = first.open(shelf.address)
+    assert session.slice.switches == (False, True)
+    assert settings.load("picture") is None, "nobody chose anything"
+    session.slice.set_smooth(True)
+    session.slice.set_dots(False)
+    first.close_all()
+    again = Workspace(mailbox, settings)
+    session = again.open(shelf.address)
+    session.select("/image")
+    mailbox.run_until(lambda: settled(session)() and session.slice.state.kind == "image")
+    assert (session.slice.state.smooth, session.slice.state.dots) == (True, False)
+    again.close_all()
+    settings.store("picture", '["smooth"]')
+    session = again.open(shelf.address)
+    assert session.slice.frame is not None, "stored text that is none of ours is no reason not to open"
+    again.close_all()
+
+
 @pytest.mark.parametrize(
     "choose",
     [

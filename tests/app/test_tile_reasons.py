@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,10 +15,13 @@ from contracts.journeys import Shelf
 from qt_robot import QtRobot
 from zarrscope.errors import Unreadable
 from zarrscope.nodes.opening import open as open_hierarchy
+from zarrscope.runtime.threads import Mailbox
 from zarrscope.view.render import pattern
-from zarrscope_app.presenters import SlicePresenter, TileState
+from zarrscope_app.presenters import SlicePresenter, TileState, Workspace
 from zarrscope_app.presenters.image import words
 from zarrscope_app.presenters.image.painting import Mark, sign
+from zarrscope_app.presenters.session.actions import perform
+from zarrscope_app.qt.text import tip
 
 SIDE, CHUNK = 96, 48
 
@@ -115,6 +119,90 @@ def test_what_failed_is_read_again(robot: QtRobot, shelf: Shelf) -> None:
     shelf.failing = set()
     robot.window.run("retry-tiles")
     robot.wait(lambda: picture.why(60, 10) == "" and not picture.frame.loading, "the data")
+
+
+def test_the_readout_follows_what_is_read_again(shelf: Shelf, workspace: Workspace, mailbox: Mailbox) -> None:
+    """It kept the former reason until the mouse moved."""
+    quarters(shelf)
+    session = workspace.open(f"{shelf.address}/a")
+    picture = session.slice
+    mailbox.run_until(lambda: session.node is not None and picture.state.kind == "image")
+    picture.fit((SIDE, SIDE))
+    mailbox.run_until(lambda: picture._is_whole() and "503" in picture.why(60, 10))
+    picture.hover(60, 10)
+    mailbox.run_until(lambda: "503" in picture.probe.text)
+    shelf.failing = set()
+    perform(session, "retry-tiles")
+    mailbox.run_until(lambda: picture.probe.text.endswith("100") and picture.note == "")
+
+
+def test_the_tooltip_follows_what_is_read_again(robot: QtRobot, shelf: Shelf) -> None:
+    quarters(shelf)
+    picture = shown(robot, shelf)
+    canvas = robot.window.image.canvas
+    robot.wait(lambda: picture._tiles.settled and "503" in picture.why(60, 10), "the failure")
+
+    def ask() -> bool:
+        at: QPoint = robot._at(60, 10)
+        QApplication.sendEvent(canvas, QHelpEvent(QHelpEvent.Type.ToolTip, at, canvas.mapToGlobal(at)))
+        return canvas._tip.place is not None and "503" in QToolTip.text()
+
+    robot.wait(ask, "the tooltip")
+    shelf.failing = set()
+    robot.window.run("retry-tiles")
+    robot.wait(lambda: picture.why(60, 10) == "" and canvas._tip.place is None, "no reason any more")
+
+
+def test_a_reason_is_given_once_for_several_channels() -> None:
+    said = {
+        name: (f"The server answered 503 at 0/c/{i}. Click to read it again.", f"0/c/{i}")
+        for i, name in enumerate("abc")
+    }
+    assert words.by_name(said).splitlines() == [
+        "a: The server answered 503 at 0/c/0. Click to read it again.",
+        "b: the same. Key 0/c/1.",
+        "c: the same. Key 0/c/2.",
+    ]
+    assert words.by_name({"a": ("Loading. Key k.", "k"), "b": ("Loading. Key k.", "k")}) == "Loading. Key k."
+
+
+def test_a_long_tooltip_is_wrapped() -> None:
+    """Qt wraps HTML alone."""
+    assert tip("short & <b>") == "<span style='white-space:pre-wrap'>short &amp; &lt;b&gt;</span>"
+    assert tip("short") == "short"
+    long = '"a" ' * 40
+    assert tip(long) == f"<span style='white-space:pre-wrap'>{long}</span>"
+
+
+@pytest.mark.parametrize("zoom", [0.5, 1.0, 2.0, 2.9, 8.0])
+def test_dots_have_one_size_at_every_zoom(robot: QtRobot, shelf: Shelf, zoom: float) -> None:
+    array = open_hierarchy(shelf, "a").create_array("/a", shape=(512, 512), dtype="u1", chunks=(64, 64))
+    assert array.shape == (512, 512), "no chunk is stored"
+    picture = shown(robot, shelf)
+    canvas = robot.window.image.canvas
+    canvas._set_zoom(zoom)
+    robot.wait(lambda: picture._is_whole() and bool(picture.frame.tiles), "the picture at this zoom")
+    robot.wait(lambda: dot_widths(canvas) == {2}, "dots of two pixels")
+
+
+def dot_widths(canvas: Any) -> set[int]:
+    """The widths of the dots in a row of the middle of a canvas, in pixels of the screen."""
+    canvas.repaint()
+    image = canvas.grab().toImage()
+    grey = np.array(
+        [
+            [image.pixelColor(x, y).red() for x in range(image.width())]
+            for y in range(image.height() // 2, image.height() // 2 + 12)
+        ]
+    )
+    middle = grey[:, grey.shape[1] // 2 - 60 : grey.shape[1] // 2 + 60]
+    widths = set()
+    for row in middle:
+        inside = row > row.min() + 20
+        edges = np.flatnonzero(np.diff(inside.astype(int)))
+        runs = np.diff(edges)[::2] if inside.any() and not inside[0] else np.diff(edges)[1::2]
+        widths |= {int(run) for run in runs}
+    return widths
 
 
 def test_the_tooltip_of_the_picture(robot: QtRobot, shelf: Shelf) -> None:

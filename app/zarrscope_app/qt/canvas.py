@@ -28,12 +28,12 @@ from zarrscope_app.qt.toolkit.gui import (
     QResizeEvent,
     QWheelEvent,
 )
-from zarrscope_app.qt.toolkit.widgets import QSizePolicy, QToolTip, QWidget
+from zarrscope_app.qt.toolkit.widgets import QSizePolicy, QWidget
 
 from . import tile_images
-from .text import tip
+from .picture_tip import PictureTip
 from .theme import Role, image_background, mix, quiet
-from .tile_images import KeptImages, as_layer, blit, converted, draw_sign, shows_bare, smooth_together, version_of
+from .tile_images import KeptImages, as_layer, blit, converted, draw_signs, smooth_together, version_of
 
 _ZOOM_STEP = 1.25
 _NOTCH = 120
@@ -62,6 +62,7 @@ class ImageCanvas(QWidget):
         self._others: KeptImages = {}
         """Like `_images`, for the image that is laid over the picture."""
         self._contents: object = None
+        self._tip = PictureTip(self)
         """The contents for which the last painting was requested."""
         self._shape = (0, 0)
         self._aspect = 1.0
@@ -223,6 +224,8 @@ class ImageCanvas(QWidget):
             self.fit()
         if self._shape[0] and (rect := self._presenter.take_rect()) is not None:
             self.look_at(rect)
+        if (place := self._tip.place) is not None:
+            self._tip.renew(self._presenter.why(*self.to_plane(QPointF(place))))
         contents = tile_images.contents_of(self._presenter, self._target)
         covered = self.over is not None and bool(self.over.tiles)
         if contents != self._contents or covered:  # a moved slider alone changes no pixel yet
@@ -262,11 +265,10 @@ class ImageCanvas(QWidget):
                 max(1, round(place.bottom()) - round(place.top())),
             )
             if tile.rgb is not None and tile.rgb.size:
-                bare = shows_bare(tile, target)
+                bare = tile.bare is not None
                 image = converted(tile, self._images, bare)
                 seen[tile.key] = (version_of(tile, bare), image)
-                if bare:
-                    signs += tile.marks
+                signs += tile.marks
                 shrunken = target.width() < image.width() * 0.98
                 painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, shrunken and resting)
                 if smooth and target.width() > image.width():
@@ -277,10 +279,7 @@ class ImageCanvas(QWidget):
                 marked.append((tile, target))
         if enlarged:
             smooth_together(painter, enlarged, self.rect())
-        origin = self.to_widget((0.0, 0.0, 0.0, 0.0)).topLeft()
-        for state, rect in signs:
-            if (area := self.to_widget(rect).intersected(window)).isValid():
-                draw_sign(painter, state, area, origin)
+        draw_signs(painter, signs, self.to_widget, window)
         for tile, target in marked:
             tile_images.mark_tile(painter, tile.state, target.intersected(self.rect()), self.palette())
         self._images = seen
@@ -381,9 +380,7 @@ class ImageCanvas(QWidget):
     # ---------------------------------------------------------------- gestures
     def event(self, event: QEvent | None) -> bool:
         if isinstance(event, QHelpEvent) and event.type() == event.Type.ToolTip and self._presenter is not None:
-            why = self._presenter.why(*self.to_plane(QPointF(event.pos())))
-            # an empty text hides the tooltip that is shown
-            QToolTip.showText(event.globalPos(), tip(why), self)
+            self._tip.show(event.globalPos(), self._presenter.why(*self.to_plane(QPointF(event.pos()))))
             return True
         return bool(super().event(event))
 

@@ -47,10 +47,15 @@ class ElidedLabel(Label):
         painter.drawText(place, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, text)
 
 
+_LONG = 90
+"""Lines of more characters are wrapped in a tooltip, which Qt does only for HTML."""
+
+
 def tip(text: str) -> str:
-    """Returns `text` for a tooltip, so that Qt does not take it for HTML."""
+    """Returns `text` for a tooltip, so that Qt does not take it for HTML, and wraps long lines."""
     shown = strings.clean_lines(text)
-    return f"<span style='white-space:pre-wrap'>{escape(shown)}</span>" if "<" in shown or "&" in shown else shown
+    as_html = "<" in shown or "&" in shown or any(len(line) > _LONG for line in shown.splitlines())
+    return f"<span style='white-space:pre-wrap'>{escape(shown, quote=False)}</span>" if as_html else shown
 
 
 def literal(text: str) -> str:

@@ -4,7 +4,7 @@ over another picture as one layer."""
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -13,14 +13,11 @@ import numpy.typing as npt
 from zarrscope.view.render import pattern
 from zarrscope_app.presenters import SlicePresenter, Tile, TileState
 from zarrscope_app.presenters.image.painting import DOT, GREY, SIGN
-from zarrscope_app.qt.toolkit.core import QPointF, QRect, QRectF, QSize, Qt
+from zarrscope_app.presenters.image.view_models import Rect
+from zarrscope_app.qt.toolkit.core import QRect, QRectF, QSize, Qt
 from zarrscope_app.qt.toolkit.gui import QBrush, QColor, QImage, QPainter, QPalette
 
 from .theme import Role, warning
-
-ENLARGED = 3
-"""The least number of screen pixels per image pixel at which the patterns that mark missing data (the signs) are drawn
-at screen resolution, not as image pixels."""
 
 KeptImages = dict[tuple[int, int, int], tuple[int, QImage]]
 """Converted tiles: for the key of each tile, its version and its picture as a Qt image."""
@@ -53,23 +50,41 @@ def screen_image(rgb: npt.NDArray[np.uint8]) -> QImage:
     return made
 
 
-def shows_bare(tile: Tile, target: QRect) -> bool:
-    """Whether a tile's pixels are so large on the screen that marks made of them would be mistaken for data."""
-    return tile.bare is not None and target.width() >= ENLARGED * tile.bare.shape[1]
+def draw_signs(
+    painter: QPainter,
+    signs: Sequence[tuple[TileState, Rect]],
+    to_widget: Callable[[Rect], QRectF],
+    window: QRectF,
+) -> None:
+    """Draws the patterns for missing data at screen resolution, so that they have one size at every zoom. When the
+    picture is dragged, the patterns move too."""
+    areas: dict[TileState, list[QRectF]] = {}
+    for state, rect in signs:
+        if (area := to_widget(rect).intersected(window)).isValid():
+            areas.setdefault(state, []).append(area)
+    painter.setBrushOrigin(to_widget((0.0, 0.0, 0.0, 0.0)).topLeft())
+    painter.setPen(Qt.PenStyle.NoPen)
+    for state, found in areas.items():
+        if state is TileState.FILL:
+            painter.setCompositionMode(QPainter.CompositionMode.CompositionMode_Difference)
+            painter.setBrush(_dots())
+            _fill(painter, found)
+            painter.setCompositionMode(QPainter.CompositionMode.CompositionMode_SourceOver)
+            continue
+        failed = state is TileState.FAILED
+        hatch = Qt.BrushStyle.DiagCrossPattern if failed else Qt.BrushStyle.BDiagPattern
+        for brush in (
+            QBrush(QColor(GREY, GREY, GREY)),
+            QBrush(QColor(*SIGN) if failed else QColor(150, 150, 150), hatch),
+        ):
+            painter.setBrush(brush)
+            _fill(painter, found)
+    painter.setBrush(Qt.BrushStyle.NoBrush)
 
 
-def draw_sign(painter: QPainter, state: TileState, area: QRectF, origin: QPointF) -> None:
-    """Draws the pattern for missing data at screen resolution; when the picture is dragged, the pattern moves too."""
-    painter.setBrushOrigin(origin)
-    if state is TileState.FILL:
-        painter.setCompositionMode(QPainter.CompositionMode.CompositionMode_Difference)
-        painter.fillRect(area, _dots())
-        painter.setCompositionMode(QPainter.CompositionMode.CompositionMode_SourceOver)
-        return
-    failed = state is TileState.FAILED
-    painter.fillRect(area, QColor(GREY, GREY, GREY))
-    hatch = Qt.BrushStyle.DiagCrossPattern if failed else Qt.BrushStyle.BDiagPattern
-    painter.fillRect(area, QBrush(QColor(*SIGN) if failed else QColor(150, 150, 150), hatch))
+def _fill(painter: QPainter, areas: Sequence[QRectF]) -> None:
+    for area in areas:  # PyQt and PySide take several at once in different forms
+        painter.drawRect(area)
 
 
 def mark_tile(painter: QPainter, state: TileState, area: QRect, palette: QPalette) -> None:

@@ -7,6 +7,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 
+from psygnal import Signal
+
 from zarrscope_app.presenters.image import colormaps, words
 from zarrscope_app.presenters.image.channel_search import matching_channels
 from zarrscope_app.presenters.image.colormaps import CYCLIC
@@ -17,6 +19,9 @@ from zarrscope_app.presenters.image.view_models import Refusal
 
 class Display(ABC):
     """The part of SlicePresenter that changes display settings."""
+
+    switched = Signal()
+    """Emitted when a person has switched smoothing or the dots on or off, which holds for all images."""
 
     _channels: list[ChannelStyle]
     _labels: list[LabelStyle]
@@ -213,15 +218,22 @@ class Display(ABC):
             self._restyle()
             self._plan_soon()
 
+    @property
+    def switches(self) -> tuple[bool, bool]:
+        """(whether enlarged pixels are smoothed, whether missing chunks have dots), also without an image."""
+        return self._smooth, self._dots
+
     def set_dots(self, dots: bool) -> None:
         """Sets whether chunks that are not stored are marked with dots."""
         self._dots = dots
         self._restyle()
+        self.switched.emit()
 
     def set_smooth(self, smooth: bool) -> None:
         """Sets whether enlarged pixels are interpolated."""
         self._smooth = smooth
         self._restyle()
+        self.switched.emit()
 
     def set_inverted(self, channel: int, inverted: bool) -> None:
         """Sets whether a channel is drawn from bright to dark."""

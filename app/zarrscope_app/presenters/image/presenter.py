@@ -113,6 +113,8 @@ class SlicePresenter(ReadsOut, Navigation, Display, TellsWaits, TellsFailedChunk
         self._before_alone = ()
         self._contrast.clear()
         self._asked_rect, self.by_person = None, False
+        self._told_note = ""
+        """The note of the pixel of the readout at the last painting."""
         self._tiles.clear()
         self._line.clear()
         self._prober.clear()
@@ -276,6 +278,9 @@ class SlicePresenter(ReadsOut, Navigation, Display, TellsWaits, TellsFailedChunk
 
     def _paint(self) -> None:
         self.painted.emit()
+        if (note := self.note) != self._told_note:  # the cursor has not moved, but its pixel has come or failed
+            self._told_note = note
+            self.probed.emit()
         if self._tiles.settled:
             self._contrast.complete()
             self._look_ahead()
@@ -396,6 +401,9 @@ class SlicePresenter(ReadsOut, Navigation, Display, TellsWaits, TellsFailedChunk
     def retry(self, key: tuple[int, int, int] | None = None) -> None:
         """Reads the failed chunks of a tile again; None: of all tiles."""
         self._tiles.retry(key)
+        if self._cursor is not None:
+            self.hover(*self._cursor)
+            self.probed.emit()
 
     def load_anyway(self) -> None:
         """Loads the level that was not loaded because of its cost (see `frame.blocked`)."""

@@ -447,7 +447,7 @@ class TileManager:
         return ""
 
     def _why(self, tile: _Tile, y: float, x: float, names: Mapping[LayerKey, str]) -> str:
-        said: dict[str, str] = {}
+        said: dict[str, tuple[str, str]] = {}
         for source in self._plan.sources if self._plan is not None else ():
             key, part = source.key, tile.parts.get(source.key)
             if part is None:
@@ -457,11 +457,11 @@ class TileManager:
             index = tuple(part.sheet.array.edges(axis).chunk_of(i) for axis, i in enumerate(at))
             stored = chunk_key(part.sheet.array, index)
             if (key, index) in tile.reasons:
-                said[names.get(key, "")] = words.failed_tile(*tile.reasons[key, index], stored)
+                said[names.get(key, "")] = words.failed_tile(*tile.reasons[key, index], stored), stored
             elif (key, part.sheet.array.path, index) in tile.waiting:
-                said[names.get(key, "")] = words.loading_tile(stored)
+                said[names.get(key, "")] = words.loading_tile(stored), stored
             elif index in tile.absent.get(key, ()):
-                said[names.get(key, "")] = self._missing(part.sheet.array, index)
+                said[names.get(key, "")] = self._missing(part.sheet.array, index), stored
         return words.by_name(said)
 
     @staticmethod

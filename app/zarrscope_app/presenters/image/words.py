@@ -206,11 +206,18 @@ def loading_tile(key: str) -> str:
     return f"Loading. Key {strings.clean(key)}."
 
 
-def by_name(said: Mapping[str, str]) -> str:
-    """One line for each name in `said` (name → sentence); only the sentence if it is the same for all names."""
+def by_name(said: Mapping[str, tuple[str, str]]) -> str:
+    """One line for each name in `said` (name → sentence and key); only the sentence if it is the same for all names. A
+    sentence that differs from an earlier one in its key alone is not repeated."""
     if len(set(said.values())) == 1:
-        return next(iter(said.values()))
-    return "\n".join(f"{strings.clean(name, 40)}: {sentence}" for name, sentence in said.items())
+        return next(iter(said.values()))[0]
+    lines, told = [], set[str]()
+    for name, (sentence, key) in said.items():
+        alike = sentence.replace(strings.clean(key), "")
+        again = f"the same. Key {strings.clean(key)}."
+        lines.append(f"{strings.clean(name, 40)}: {again if alike in told else sentence}")
+        told.add(alike)
+    return "\n".join(lines)
 
 
 def late(axes: Sequence[tuple[str, int, int]]) -> str:

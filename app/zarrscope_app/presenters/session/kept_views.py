@@ -41,13 +41,15 @@ class LastLooks:
     node."""
 
     NAME = "looks"
+    SWITCHES = "picture"
+    """The name under which smoothing and dots are stored, which hold for all images."""
 
     def __init__(self, store: TextStorage) -> None:
         self._store = store
 
-    def _all(self) -> dict[str, Any]:
+    def _all(self, name: str = NAME) -> dict[str, Any]:
         try:
-            found = json.loads(self._store.load(self.NAME) or "{}")
+            found = json.loads(self._store.load(name) or "{}")
         except (ValueError, RecursionError):
             return {}
         return found if isinstance(found, dict) else {}
@@ -68,6 +70,15 @@ class LastLooks:
     def of(self, url: str, path: str) -> object:
         """The last display settings of an image; None if unknown."""
         return self._all().get(self._key(url, path))
+
+    def keep_switches(self, smooth: bool, dots: bool) -> None:
+        """Remembers whether enlarged pixels are smoothed, and whether missing chunks have dots."""
+        self._store.store(self.SWITCHES, json.dumps({"smooth": smooth, "dots": dots}))
+
+    def switches(self) -> tuple[bool, bool]:
+        """(smooth, dots) as a person last set them."""
+        found = self._all(self.SWITCHES)
+        return found.get("smooth") is True, found.get("dots") is not False
 
 
 class KeepsViews(SessionPart):
@@ -160,6 +171,18 @@ class KeepsViews(SessionPart):
         """Called when label images were found after the picture was shown: restores their settings."""
         restore_labels(self.slice, self._labels_wanted)
         self._labels_wanted = None
+
+    def remember_looks(self, looks: LastLooks) -> None:
+        """Remembers display settings in `looks`, and begins with those that are there."""
+        smooth, dots = looks.switches()
+        self.slice.set_smooth(smooth)
+        self.slice.set_dots(dots)
+        self.looks = looks
+        self.slice.switched.connect(self._keep_switches)
+
+    def _keep_switches(self) -> None:
+        if self.looks is not None:
+            self.looks.keep_switches(*self.slice.switches)
 
     def keep_look(self) -> None:
         """Remembers the display settings of the displayed image if a person has changed them."""

@@ -162,7 +162,7 @@ class Workspace:
         chosen = {name: True for name, wanted in how.items() if wanted}
         session = self._make(url, self._post, writable=writable, **chosen)
         session.keep_edits(self._settings)
-        session.looks = LastLooks(self._settings)
+        session.remember_looks(LastLooks(self._settings))
         session.relocated.connect(lambda: self._put_first(session.url))
         self._sessions.append(session)
         self._current = session
