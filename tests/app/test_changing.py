@@ -101,7 +101,7 @@ def test_a_look_tells_that_the_array_on_show_has_grown(
 
     mailbox.run_until(is_quiet)
     asked.clear()
-    session.look_again()
+    session.poll_growth()
     if shelf.remote:
         assert not asked, "elsewhere each look would be a request"
         return
@@ -110,7 +110,7 @@ def test_a_look_tells_that_the_array_on_show_has_grown(
     assert len(asked) <= 2, asked
     session.reload()
     mailbox.run_until(lambda: session.node is not None and getattr(session.node, "shape", ()) == (5, 4))
-    session.look_again()
+    session.poll_growth()
     session.reload()
     mailbox.run_until(lambda: settled(session)() and "changing" not in session.state.facts)
 

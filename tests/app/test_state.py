@@ -492,8 +492,8 @@ def test_contrast_is_remembered_where_somebody_chose_it(shelf: Shelf, mailbox: M
     again.restore(encode_view(view))
     assert (session.slice.state.channels[0].lo, session.slice.state.channels[0].hi) == (1, 2), "a view goes before"
     settings.store("looks", '{"x": [')
-    assert session.looks is not None
-    assert session.looks.of(shelf.address, "/image") is None
+    assert session.display_settings is not None
+    assert session.display_settings.of(shelf.address, "/image") is None
     again.close_all()
 
 

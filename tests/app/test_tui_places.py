@@ -239,7 +239,7 @@ def test_a_view_of_another_place_opens_it(places: list[str]) -> None:
 
 
 def test_an_array_that_grows_is_marked_without_a_key(places: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("zarrscope_app.tui.app.LOOK_SECONDS", 0.05)
+    monkeypatch.setattr("zarrscope_app.presenters.session.polling.POLL_SECONDS", 0.05)
 
     async def steps(screen: Screen) -> None:
         screen.app.session.select("/plane")

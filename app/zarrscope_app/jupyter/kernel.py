@@ -60,7 +60,7 @@ class KernelMailbox(Mailbox):
 
 
 def repeater(post: object) -> Callable[[float, Callable[[], None]], Callable[[], object]]:
-    """The timer of a widget, as RepeatedLooks starts it. A script without an event loop has none."""
+    """The timer of a widget, as GrowthPolling starts it. A script without an event loop has none."""
     return post.repeat if isinstance(post, KernelMailbox) else lambda seconds, call: lambda: None
 
 

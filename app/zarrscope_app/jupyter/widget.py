@@ -30,7 +30,6 @@ from zarrscope_app.jupyter.presenter_signals import PresenterSignals
 from zarrscope_app.jupyter.thumbnails import ThumbnailStream
 from zarrscope_app.presenters import CoalescedCall, Session, SessionStatus, Settings, strings
 from zarrscope_app.presenters.notebook import CLOSED_NOTE, NOTEBOOK, WORDS
-from zarrscope_app.presenters.session.looks import RepeatedLooks
 from zarrscope_app.presenters.session.on_show import (
     array_on_show,
     code_on_show,
@@ -42,6 +41,7 @@ from zarrscope_app.presenters.session.on_show import (
     show_axes,
 )
 from zarrscope_app.presenters.session.opening import OpenTarget, target_of
+from zarrscope_app.presenters.session.polling import GrowthPolling
 from zarrscope_app.presenters.session.state_text import decode_view, is_view
 
 if TYPE_CHECKING:
@@ -65,12 +65,12 @@ STILL_SECONDS = 1.5
 
 
 def _end(
-    sessions: list[Session], owner: Owner, post: Callable[[Callable[[], None]], None], looks: RepeatedLooks
+    sessions: list[Session], owner: Owner, post: Callable[[Callable[[], None]], None], polling: GrowthPolling
 ) -> None:
     """Closes the sessions of a widget that is no longer used, on their own thread."""
 
     def end() -> None:
-        looks.hide()
+        polling.hide()
         for session in sessions:
             session.close()
         owner.close()
@@ -146,12 +146,12 @@ class Explorer(ShowsPlaces, anywidget.AnyWidget):
         CELLS.made(self)  # closes the widget of an earlier run, whose edits are then offered
         self._keep_edits(self.session)
         alive = weakref.ref(self)  # the timer must not keep the widget
-        self.looks = RepeatedLooks(
+        self.polling = GrowthPolling(
             lambda: shown.session if (shown := alive()) is not None else None, repeater(self._post)
         )
         self._seen_by: set[str] = set()
         """The browser's views of the widget that are visible."""
-        self._ending = weakref.finalize(self, _end, self._sessions, self._owner, self._post, self.looks)
+        self._ending = weakref.finalize(self, _end, self._sessions, self._owner, self._post, self.polling)
         self._ending.atexit = False
         self.thumbnails = ThumbnailStream(self._owner, self._say)
         self.streams = {view: TileStream(view, self._owner, self._say) for view in VIEWS}
@@ -290,7 +290,7 @@ class Explorer(ShowsPlaces, anywidget.AnyWidget):
     def seen(self, view: str, visible: bool) -> None:
         """Called when one of the browser's views of the widget becomes visible, or no longer is."""
         (self._seen_by.add if visible else self._seen_by.discard)(view)
-        (self.looks.show if self._seen_by else self.looks.hide)()
+        (self.polling.show if self._seen_by else self.polling.hide)()
 
     def painted(self, view: str) -> None:
         """Called when the browser has painted a message."""
@@ -437,7 +437,7 @@ class Explorer(ShowsPlaces, anywidget.AnyWidget):
         if not self._closed:
             self._closed = True
             self._hearing.detach()
-            self.looks.hide()
+            self.polling.hide()
             for three in self._three.values():
                 three.end()
             self._ending.detach()

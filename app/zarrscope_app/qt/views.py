@@ -20,9 +20,9 @@ from zarrscope_app.qt.toolkit.widgets import QPlainTextEdit, QSizePolicy, QTabWi
 from .chunks import ChunksPane
 from .form import AttributesPane
 from .image import ImagePane
-from .looking import LooksAgain
 from .overview import OverviewPane
 from .panes import InfoPane, ValuesPane
+from .polling import PollsWhileVisible
 from .problems import ProblemsPane
 from .text import literal
 from .theme import fixed_font
@@ -78,7 +78,7 @@ class ViewTabs(QTabWidget):
             if view.id in self._built_in:
                 self._add(view)
         self.pages["chunks"].has_image = "image" in self.pages
-        self.looking = LooksAgain(self, lambda: self._session)
+        self.polling = PollsWhileVisible(self, lambda: self._session)
         self._room_for_current()
 
     def _add(self, view: View) -> None:

@@ -31,7 +31,7 @@ from zarrscope_app.presenters import strings_terminal as words
 from zarrscope_app.presenters.commands import FOOTERS, LABELS, command
 from zarrscope_app.presenters.form.presenter import EditStatus
 from zarrscope_app.presenters.session.bookmarks import Bookmarks
-from zarrscope_app.presenters.session.looks import RepeatedLooks
+from zarrscope_app.presenters.session.polling import GrowthPolling
 from zarrscope_app.tui import emoji
 from zarrscope_app.tui.characters import Look
 from zarrscope_app.tui.closing import Leaving
@@ -197,7 +197,7 @@ class Explorer(App[int]):
         self._shown = {str(line.id): line for line in self.query(Static)}
         self.set_interval(0.1, lambda: self.session.slice.tick())
         self.early_keys.poll(self.set_interval, lambda: (self.session, self.tree_lines.row(0)))
-        RepeatedLooks(lambda: self.session, lambda every, look: self.set_interval(every, look).stop).show()
+        GrowthPolling(lambda: self.session, lambda every, poll: self.set_interval(every, poll).stop).show()
         self.event_loop = asyncio.get_running_loop()
         self.keyboard.focus(self.tree_lines)
         self.workspace.changed.connect(self._follow)

@@ -17,8 +17,8 @@ from zarrscope_app.presenters import strings
 if TYPE_CHECKING:
     from zarrscope.nodes.hierarchy import Hierarchy
 
-LOOK_SECONDS = 5.0
-"""The seconds between two calls of `Changing.look`, each of which reads the document of a displayed array."""
+POLL_SECONDS = 5.0
+"""The seconds between two calls of `Changing.poll`, each of which reads the document of a displayed array."""
 NOT_YET = " (refresh to see it)"
 PAUSES = (0.1, 0.4)
 """Seconds to wait before an existing document that cannot be parsed is read again."""
@@ -31,7 +31,7 @@ class Changing:
         self._shapes: dict[str, dict[str, tuple[int, ...]]] = {}
         self._on_show: tuple[str, str] | None = None
         """The paths of the displayed node and of the first of its arrays; None if no array is displayed."""
-        self._looking: Ticket | None = None
+        self._reading: Ticket | None = None
         self._tell = tell
         self.sentence = ""
         """A sentence about the changes of the displayed node since it was last shown; "" if there are none."""
@@ -46,11 +46,11 @@ class Changing:
         self._on_show = (path, next(iter(now))) if now else None
         self.cancel()
 
-    def look(self, owner: Owner, hierarchy: Hierarchy | None) -> None:
+    def poll(self, owner: Owner, hierarchy: Hierarchy | None) -> None:
         """Reads in the background whether the shape of the displayed array has changed; the display stays unchanged.
         Does nothing for remote stores, where each call would cost a request."""
         at = self._on_show
-        if hierarchy is None or at is None or self._looking is not None or hierarchy.store.remote:
+        if hierarchy is None or at is None or self._reading is not None or hierarchy.store.remote:
             return
 
         def shape() -> tuple[int, ...] | None:
@@ -61,7 +61,7 @@ class Changing:
             return None  # the node does not exist any more, or is just being written
 
         def seen(outcome: JobResult[tuple[int, ...] | None]) -> None:
-            self._looking = None
+            self._reading = None
             now, before = outcome.value, self._shapes[at[0]].get(at[1])
             if (
                 now is not None
@@ -72,13 +72,13 @@ class Changing:
                 self.sentence = text
                 self._tell()
 
-        self._looking = owner.fetch(shape, seen, Priority.IDLE)
+        self._reading = owner.fetch(shape, seen, Priority.IDLE)
 
     def cancel(self) -> None:
-        """Cancels a running `look`."""
-        if self._looking is not None:
-            self._looking.cancel()
-            self._looking = None
+        """Cancels a running `poll`."""
+        if self._reading is not None:
+            self._reading.cancel()
+            self._reading = None
 
 
 def _text(before: Sequence[int], now: Sequence[int]) -> str:

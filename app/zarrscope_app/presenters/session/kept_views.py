@@ -36,7 +36,7 @@ class TextStorage(Protocol):
         """Stores a text under a name, in place of the former one."""
 
 
-class LastLooks:
+class LastDisplaySettings:
     """The last display settings that a person chose for images: channels and labels, by address and path of the
     node."""
 
@@ -84,7 +84,7 @@ class LastLooks:
 class KeepsViews(SessionPart):
     """The part of a session that returns the displayed view, and shows an earlier one again."""
 
-    looks: LastLooks | None = None
+    display_settings: LastDisplaySettings | None = None
     tree: TreePresenter
     _path: str
     _view: tuple[str, Any] | None
@@ -172,26 +172,28 @@ class KeepsViews(SessionPart):
         restore_labels(self.slice, self._labels_wanted)
         self._labels_wanted = None
 
-    def remember_looks(self, looks: LastLooks) -> None:
-        """Remembers display settings in `looks`, and begins with those that are there."""
-        smooth, dots = looks.switches()
+    def remember_display_settings(self, settings: LastDisplaySettings) -> None:
+        """Remembers display settings in `settings`, and begins with those that are there."""
+        smooth, dots = settings.switches()
         self.slice.set_smooth(smooth)
         self.slice.set_dots(dots)
-        self.looks = looks
+        self.display_settings = settings
         self.slice.switched.connect(self._keep_switches)
 
     def _keep_switches(self) -> None:
-        if self.looks is not None:
-            self.looks.keep_switches(*self.slice.switches)
+        if self.display_settings is not None:
+            self.display_settings.keep_switches(*self.slice.switches)
 
     def keep_look(self) -> None:
         """Remembers the display settings of the displayed image if a person has changed them."""
-        if self.looks is not None and self.slice.by_person and (view := self.slice.view()):
-            self.looks.keep(self.url, self._path, {name: view[name] for name in ("channels", "labels") if name in view})
+        if self.display_settings is not None and self.slice.by_person and (view := self.slice.view()):
+            self.display_settings.keep(
+                self.url, self._path, {name: view[name] for name in ("channels", "labels") if name in view}
+            )
 
     def _last_look(self) -> None:
         """Restores the display settings that a person last chose for the displayed image."""
-        look = self.looks.of(self.url, self._path) if self.looks is not None else None
+        look = self.display_settings.of(self.url, self._path) if self.display_settings is not None else None
         if isinstance(look, dict):
             self.slice.restore({"channels": look.get("channels"), "labels": look.get("labels")})
             self._labels_wanted = look.get("labels") if self._labels_come else None

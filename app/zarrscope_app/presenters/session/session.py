@@ -240,12 +240,12 @@ class Session(
         image = self.slice.image
         return [level.array for level in image.levels] if image is not None else [node] if node.kind == "array" else []
 
-    def look_again(self) -> None:
-        """Checks whether the displayed array has grown; see RepeatedLooks."""
-        self._changing.look(self.owner, self._hierarchy)
+    def poll_growth(self) -> None:
+        """Checks whether the displayed array has grown; see GrowthPolling."""
+        self._changing.poll(self.owner, self._hierarchy)
 
-    def stop_looking(self) -> None:
-        """Cancels a check that `look_again` began."""
+    def stop_polling(self) -> None:
+        """Cancels a check that `poll_growth` began."""
         self._changing.cancel()
 
     def report(self, error: BaseException) -> None:

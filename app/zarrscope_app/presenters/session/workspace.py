@@ -15,7 +15,7 @@ from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.coalesce import Post
 from zarrscope_app.presenters.session.bookmarks import Bookmark, Bookmarks
 from zarrscope_app.presenters.session.dropped import Drop
-from zarrscope_app.presenters.session.kept_views import LastLooks
+from zarrscope_app.presenters.session.kept_views import LastDisplaySettings
 from zarrscope_app.presenters.session.session import Session
 from zarrscope_app.presenters.session.state_text import decode_view
 from zarrscope_app.presenters.tree.presenter import TreePresenter
@@ -162,7 +162,7 @@ class Workspace:
         chosen = {name: True for name, wanted in how.items() if wanted}
         session = self._make(url, self._post, writable=writable, **chosen)
         session.keep_edits(self._settings)
-        session.remember_looks(LastLooks(self._settings))
+        session.remember_display_settings(LastDisplaySettings(self._settings))
         session.relocated.connect(lambda: self._put_first(session.url))
         self._sessions.append(session)
         self._current = session

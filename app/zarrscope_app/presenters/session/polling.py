@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from zarrscope_app.presenters.session.changing import LOOK_SECONDS
+from zarrscope_app.presenters.session.changing import POLL_SECONDS
 
 if TYPE_CHECKING:
     from zarrscope_app.presenters.session.session import Session
 
 
-class RepeatedLooks:
-    """Calls `Session.look_again` every LOOK_SECONDS between `show` and `hide`. Use it on the host's thread.
+class GrowthPolling:
+    """Calls `Session.poll_growth` every POLL_SECONDS between `show` and `hide`. Use it on the host's thread.
 
     Parameters
     ----------
@@ -30,35 +30,35 @@ class RepeatedLooks:
     ) -> None:
         self._front, self._start = front, start
         self._stop: Callable[[], object] | None = None
-        self._looked: Session | None = None
-        """The session that was looked at last."""
+        self._polled: Session | None = None
+        """The session that was polled last."""
 
     @property
     def running(self) -> bool:
-        """Whether looks are made."""
+        """Whether it polls."""
         return self._stop is not None
 
     def show(self) -> None:
         """Begins; call it when the host becomes visible."""
         if self._stop is None:
-            self._stop = self._start(LOOK_SECONDS, self._look)
+            self._stop = self._start(POLL_SECONDS, self._poll)
 
     def hide(self) -> None:
-        """Ends, and cancels a look that is being made; call it when the host is hidden or closed."""
+        """Ends, and cancels a poll that is under way; call it when the host is hidden or closed."""
         if self._stop is not None:
             self._stop()
             self._stop = None
         self._leave()
 
-    def _look(self) -> None:
+    def _poll(self) -> None:
         session = self._front()
-        if session is not self._looked:
+        if session is not self._polled:
             self._leave()
         if session is not None:
-            self._looked = session
-            session.look_again()  # does nothing while the former look is being made
+            self._polled = session
+            session.poll_growth()  # does nothing while the former poll is under way
 
     def _leave(self) -> None:
-        if self._looked is not None:
-            self._looked.stop_looking()
-            self._looked = None
+        if self._polled is not None:
+            self._polled.stop_polling()
+            self._polled = None

@@ -14,9 +14,9 @@ import pytest
 import zarrscope
 from zarrscope.runtime.threads import Mailbox
 from zarrscope_app.presenters import Forgetful, Session
-from zarrscope_app.presenters.session import looks
-from zarrscope_app.presenters.session.changing import LOOK_SECONDS
-from zarrscope_app.presenters.session.looks import RepeatedLooks
+from zarrscope_app.presenters.session import polling
+from zarrscope_app.presenters.session.changing import POLL_SECONDS
+from zarrscope_app.presenters.session.polling import GrowthPolling
 
 GREW = "changing: 2 × 4 → 5 × 4"
 MS = 60_000
@@ -38,7 +38,7 @@ def grow(place: Path) -> None:
 @pytest.fixture
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Looks come every tenth of a second."""
-    monkeypatch.setattr(looks, "LOOK_SECONDS", 0.1)
+    monkeypatch.setattr(polling, "POLL_SECONDS", 0.1)
 
 
 class Clock:
@@ -68,12 +68,12 @@ def session(place: Path, mailbox: Mailbox) -> Iterator[Session]:
 
 def test_looks_are_made_only_while_the_host_is_visible(session: Session, place: Path, mailbox: Mailbox) -> None:
     clock = Clock()
-    repeated = RepeatedLooks(lambda: session, clock.start)
+    repeated = GrowthPolling(lambda: session, clock.start)
     assert not clock.calls
     for _ in range(2):
         repeated.show()
     assert len(clock.calls) == 1, "one timer"
-    assert clock.seconds == LOOK_SECONDS == 5
+    assert clock.seconds == POLL_SECONDS == 5
     grow(place)
     clock.tick()
     mailbox.run_until(lambda: GREW in session.state.facts)
@@ -93,7 +93,7 @@ def test_there_is_never_more_than_one_look_at_a_time(
         may.wait(60)
 
     monkeypatch.setattr("zarrscope.nodes.context.NodeContext.own_node", slow)
-    repeated = RepeatedLooks(lambda: session, clock.start)
+    repeated = GrowthPolling(lambda: session, clock.start)
     repeated.show()
     clock.tick()
     mailbox.run_until(lambda: bool(begun))
@@ -108,8 +108,8 @@ def test_there_is_never_more_than_one_look_at_a_time(
 def test_a_session_that_leaves_the_front_is_looked_at_no_more(session: Session) -> None:
     clock, front = Clock(), list[Session | None]([session])
     stopped: list[Session] = []
-    session.stop_looking = lambda: stopped.append(session)  # type: ignore[method-assign]  # counts the calls
-    repeated = RepeatedLooks(lambda: front[0], clock.start)
+    session.stop_polling = lambda: stopped.append(session)  # type: ignore[method-assign]  # counts the calls
+    repeated = GrowthPolling(lambda: front[0], clock.start)
     repeated.show()
     clock.tick()
     front[0] = None
@@ -126,7 +126,7 @@ def test_the_window_looks_while_it_is_visible(qtbot: Any, place: Path, soon: Non
         robot.open(str(place))
         robot.select("/a")
         robot.wait(lambda: robot.session.state.path == "/a" and robot.session.node is not None, "the array")
-        repeated = robot.window.tabs.looking.looks
+        repeated = robot.window.tabs.polling.polling
         robot.wait(lambda: repeated.running, "looks")
         grow(place)
         robot.wait(lambda: GREW in robot.window.address.facts.text(), "the growth on the screen")
@@ -147,7 +147,7 @@ def test_the_dock_of_napari_looks_while_it_is_visible(
     viewer = make_napari_viewer(show=True)
     dock = Explorer(viewer, settings=Forgetful())
     frame = viewer.window.add_dock_widget(dock, name="Zarr explorer")
-    repeated = dock.tabs.looking.looks
+    repeated = dock.tabs.polling.polling
     dock.open(str(place), "/a")
     qtbot.waitUntil(lambda: dock.session is not None and dock.session.node is not None and repeated.running, timeout=MS)
     grow(place)
@@ -175,19 +175,19 @@ def test_the_notebook_looks_while_a_browser_shows_it(place: Path, soon: None) ->
     async def work() -> None:
         widget = Explorer(str(place), path="/a", settings=Forgetful(), post=KernelMailbox())
         await until(lambda: widget.session.node is not None)
-        assert not widget.looks.running, "no browser shows it"
+        assert not widget.polling.running, "no browser shows it"
         for view in ("first", "second"):
             perform_gesture(widget, {"do": "seen", "args": [view, True]})
         grow(place)
         await until(lambda: GREW in widget.session.state.facts)
         perform_gesture(widget, {"do": "seen", "args": ["first", False]})
-        assert widget.looks.running
+        assert widget.polling.running
         perform_gesture(widget, {"do": "seen", "args": ["second", False]})
-        assert not widget.looks.running
+        assert not widget.polling.running
         perform_gesture(widget, {"do": "seen", "args": ["second", True]})
-        assert widget.looks.running
+        assert widget.polling.running
         widget.close()
-        assert not widget.looks.running
+        assert not widget.polling.running
 
     asyncio.run(work())
 

@@ -5,37 +5,37 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from zarrscope_app.presenters import Session
-from zarrscope_app.presenters.session.looks import RepeatedLooks
+from zarrscope_app.presenters.session.polling import GrowthPolling
 from zarrscope_app.qt.toolkit.core import QEvent, QObject, QTimer
 from zarrscope_app.qt.toolkit.widgets import QWidget
 
 
-class LooksAgain(QObject):
-    """Begins when `widget` is shown, and ends when it is hidden or closed; nothing is looked at in a minimised window.
+class PollsWhileVisible(QObject):
+    """Begins when `widget` is shown, and ends when it is hidden or closed; nothing is read in a minimised window.
     `front` returns the session that the widget displays."""
 
     def __init__(self, widget: QWidget, front: Callable[[], Session | None]) -> None:
         super().__init__(widget)
         self._timer = QTimer(self)
-        self._timer.timeout.connect(lambda: self._look())
-        self._look: Callable[[], None] = lambda: None
+        self._timer.timeout.connect(lambda: self._poll())
+        self._poll: Callable[[], None] = lambda: None
 
         def seen() -> Session | None:
             window = widget.window()
             return None if window is None or window.isMinimized() else front()
 
-        self.looks = RepeatedLooks(seen, self._start)
+        self.polling = GrowthPolling(seen, self._start)
         widget.installEventFilter(self)
 
-    def _start(self, seconds: float, look: Callable[[], None]) -> Callable[[], object]:
-        self._look = look
+    def _start(self, seconds: float, poll: Callable[[], None]) -> Callable[[], object]:
+        self._poll = poll
         self._timer.start(int(seconds * 1000))
         return self._timer.stop
 
     def eventFilter(self, watched: QObject | None, event: QEvent | None) -> bool:
         """Follows the visibility of the widget; every event goes on to it."""
         if event is not None and event.type() == QEvent.Type.Show:
-            self.looks.show()
+            self.polling.show()
         elif event is not None and event.type() == QEvent.Type.Hide:
-            self.looks.hide()
+            self.polling.hide()
         return False
