@@ -6,7 +6,10 @@ import os
 
 
 def last_part(url: str) -> str:
-    """The last part of an address: "cells.zarr"; "" for an address without parts."""
+    """The last part of an address: "cells.zarr", also of "cells.zarr::images/0", which names a node; "" for an address
+    without parts. After "::" of an address that begins with "zip://" or "reference://" follows the outer address."""
+    if "::" in url and not url.startswith(("zip://", "reference://")) and not os.path.lexists(url):
+        url = url.partition("::")[0]
     place = url if url.startswith("file:") or "://" not in url else url.partition("?")[0]
     names = place.replace(os.sep, "/").rstrip("/").split("/")
     parts = [name for name in names if name and not name.endswith(":")]
