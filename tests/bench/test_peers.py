@@ -94,7 +94,7 @@ def test_every_kind_of_store_is_read_and_a_bucket_written(settings: Settings) ->
 @pytest.mark.slow
 def test_databases_and_long_listings_are_read(settings: Settings) -> None:
     rows = [done(row) for name in ("databases", "long listing") for row in stores.GROUPS[name](settings)]
-    assert len(rows) == 6
+    assert len(rows) == 7
 
 
 @pytest.mark.slow
