@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import fsspec
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
+from fsspec.registry import _registry as registered
 from fsspec.registry import known_implementations
 
 import zarrscope
@@ -184,6 +185,55 @@ def test_options_that_a_file_system_needs_are_named() -> None:
     with pytest.raises(Unsupported, match="base_url") as raised:
         zarrscope.open("demanding://host/x.zarr")
     assert "storage_options" in (raised.value.advice or "")
+
+
+class Passing(Elsewhere):
+    """A file system that passes its options on to a client, as that of WebDAV does."""
+
+    protocol = "webdav"
+
+    def __init__(self, base_url: str, **options: Any) -> None:
+        def client(*, timeout: float = 5) -> None:
+            """The client knows this option only."""
+
+        client(**options)
+        super().__init__()
+
+    @classmethod
+    def _strip_protocol(cls, path: str) -> str:
+        return str(MemoryFileSystem._strip_protocol(path.replace("webdav://", "memory://")))
+
+
+def test_a_client_gets_only_the_options_that_were_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(registered, "webdav", Passing)
+    Elsewhere().pipe_file("/passing.zarr/a", b"value")
+    store = open_store("webdav://passing.zarr", options={"base_url": "https://host"})
+    assert store.get("a") == b"value"
+    with pytest.raises(Unsupported, match="base_url"):
+        open_store("webdav://passing.zarr")
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "told"),
+    [
+        (
+            OSError("Unable to load libjvm: cannot open shared object file"),
+            Unsupported,
+            "needs Hadoop's client libraries",
+        ),
+        (
+            ConnectionError("(… NameResolutionError(\"Failed to resolve 'api.host' …\"))"),
+            Unreadable,
+            "The host api.host cannot",
+        ),
+    ],
+)
+def test_the_reason_of_a_failure_is_said_in_short(error: Exception, kind: type[Exception], told: str) -> None:
+    store = OtherStore("elsewhere://host/x.zarr")
+    found = store._failed(error, "")
+    assert type(found) is kind
+    assert told in str(found)
+    assert "NameResolution" not in str(found)
 
 
 def test_addresses_stay_as_they_are() -> None:

@@ -42,6 +42,8 @@ T = TypeVar("T")
 
 _ABSENT = (FileNotFoundError, IsADirectoryError, NotADirectoryError)
 _NO_LOGIN = ("NoCredentialsError", "PartialCredentialsError", "TokenRetrievalError", "UnauthorizedSSOTokenError")
+_PASSING_OPTIONS_ON = ("sftp", "webdav", "dav")
+"""The schemes whose file systems pass every option on to a client, which does not know that of fsspec's own cache."""
 _IN_BUCKETS = ("s3", "s3a", "gs", "gcs", "abfs", "abfss", "az")
 
 
@@ -97,8 +99,7 @@ class FsspecStore(RemoteStore):
         scheme = place.partition("://")[0]
         files, root = fsspec.core.url_to_fs(
             place,
-            # with sftp, fsspec passes every option to paramiko, which does not know this one
-            **({} if scheme == "sftp" else {"use_listings_cache": False}),
+            **({} if scheme in _PASSING_OPTIONS_ON else {"use_listings_cache": False}),
             **{**self._bounded(scheme), **login.options},
         )
         if hasattr(files, "retries"):  # s3fs repeats requests, too: by default five times

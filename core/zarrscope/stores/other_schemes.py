@@ -8,6 +8,7 @@ absent there, the server is asked for its size: its answer distinguishes the two
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
@@ -21,6 +22,7 @@ from zarrscope.stores.store import Store
 
 T = TypeVar("T")
 _NO_LOGIN = ("530", "532")
+_HADOOP = ("libjvm", "libhdfs")
 _UNKNOWN_COMMAND = ("500", "502", "504")
 
 
@@ -121,6 +123,16 @@ class OtherStore(FsspecStore):
                 store=self.url,
                 advice="Pass them to zarrscope.open as storage_options; the documentation of fsspec names them.",
             )
+        if any(name in str(error) for name in _HADOOP):
+            return Unsupported(
+                f"Reading from {scheme}:// needs Hadoop's client libraries: {str(error).partition(chr(10))[0]}",
+                feature=f"scheme {scheme}",
+                store=self.url,
+                advice="Install Java and Hadoop, and set JAVA_HOME, HADOOP_HOME and CLASSPATH as pyarrow documents.",
+            )
+        if (host := re.search(r"Failed to resolve '([^']+)'", str(error))) is not None:
+            advice = "Check the address and the network, then try again."
+            return Unreadable(f"The host {host[1]} cannot be found", store=self.url, key=key or None, advice=advice)
         if str(error)[:3] in _NO_LOGIN and type(error).__module__ == "ftplib":
             advice = "Write user and password before the host, or pass username and password as storage_options."
             return Denied(f"The server allows no login: {error}", store=self.url, key=key or None, advice=advice)
