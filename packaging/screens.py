@@ -69,7 +69,7 @@ def rest(application: QApplication, busy: Callable[[], bool]) -> None:
 
 
 def busy(window: Window) -> bool:
-    """Whether the session in front is still opening, painting, listing or running a job."""
+    """Whether the session in front is still opening, painting, listing, checking or running a job."""
     session = window.workspace.current
     if session is None:
         return False
@@ -83,6 +83,7 @@ def busy(window: Window) -> bool:
         or any(cell.rgb is None and not cell.sentence for cell in overview.cells)
         or (state.tab == "chunks" and chunks.cells is None and not chunks.sentence)
         or session.jobs.running
+        or session.problems.checking
     )
 
 
