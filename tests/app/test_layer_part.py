@@ -119,10 +119,16 @@ def test_the_plane_that_a_viewer_reads_first_is_read_before(place: str, monkeypa
         return reads(self)
 
     monkeypatch.setattr(LazyView, "_read", counted)
-    read_ahead(first.data, ViewerCanvas(15, 20), lambda: False)
+    read_ahead(first.data, ViewerCanvas(55, 30), lambda: False)
     assert read_there == [(10, 16), (20, 32)]
     read_there.clear()
-    read_ahead(first.data, ViewerCanvas(1000, 1000, (1.0,)), lambda: True)
+    read_ahead(first.data, ViewerCanvas(1000, 1000, 9.0, (1.0,)), lambda: True)
     assert not read_there
+    read_ahead(first.data, ViewerCanvas(20, 30, 1.0), lambda: False)
+    assert read_there == [(10, 16)], "a part of the picture is visible, and the viewer knows which"
     assert level_for_canvas(first.data, ViewerCanvas(1000, 1000)) == 0
     assert level_for_canvas(first.data, ViewerCanvas(9, 9)) == 2
+    assert level_for_canvas(first.data, ViewerCanvas(45, 99, 0.4)) == 1, "2.5 elements for each pixel"
+    assert level_for_canvas(first.data, ViewerCanvas(45, 99, 0.4), (3.0, 0.5)) == 2, (
+        "along the axis that has more than one"
+    )

@@ -9,11 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+import zarrscope
 from contracts.journeys import Shelf, brightness, labelled_image, small_image
 from napari_hand import Hand
 from zarrscope_app.napari.background_planes import MOST_READS
 from zarrscope_app.napari.menu_commands import open_explorer
 from zarrscope_app.napari.planes import watch
+from zarrscope_app.napari.viewer_state import canvas_of
+from zarrscope_app.presenters.layers.first_plane import FITTED, SLIDER
 
 
 @pytest.fixture
@@ -53,6 +56,31 @@ def test_a_step_returns_before_its_plane_is_read(hand: Hand, shelf: Shelf) -> No
     assert not layer.loaded
     shelf.release()
     hand.wait(lambda: layer.loaded and value(layer, 21) == brightness(21))
+
+
+@pytest.mark.parametrize("dense", [1.4, 2.8, 5.6])
+def test_only_the_level_that_napari_shows_is_read_ahead(hand: Hand, shelf: Shelf, dense: float) -> None:
+    """`dense`: elements of the finest level for each pixel of the canvas, which levels of half the size cross at 2, 4
+    and 8."""
+    canvas = canvas_of(hand.viewer, hand.dock)
+    side = int(dense * FITTED * min(canvas.height - SLIDER, canvas.width)) // 8 * 8
+    axes = [{"name": name, "type": "space"} for name in "zyx"]
+    levels = []
+    with zarrscope.open(shelf, "a") as h:
+        for k in range(4):
+            n = side >> k
+            h.create_array(f"/image/{k}", shape=(2, n, n), dtype="u1", chunks=(1, 256, 256))[...] = np.uint8(9)
+            steps = [{"type": "scale", "scale": [1, 0.2 * 2**k, 0.2 * 2**k]}]
+            levels.append({"path": str(k), "coordinateTransformations": steps})
+        h["/image"].attrs["ome"] = {"version": "0.5", "multiscales": [{"axes": axes, "datasets": levels}]}
+    shelf.read.clear()
+    hand.in_loop(lambda: hand.dock.open(shelf.address, "/image"))
+    hand.wait(lambda: hand.dock.session is not None and hand.dock.session.node is not None)
+    hand.in_loop(hand.dock.add)
+    hand.wait(lambda: hand.viewer.layers and not hand.dock._waiting)
+    layer = hand.viewer.layers[0]
+    hand.wait(lambda: layer.loaded and layer.data_level == int(dense / 1.4) // 2)
+    assert {key.split("/")[1] for key in shelf.read if "/c/" in key} == {"3", str(layer.data_level)}
 
 
 def test_planes_that_a_slider_passes_are_left_out(hand: Hand, shelf: Shelf) -> None:

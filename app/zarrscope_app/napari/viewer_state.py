@@ -160,8 +160,8 @@ def go_to(viewer: Viewer, layers: Sequence[NapariLayer], view: Mapping[str, Any]
 
 
 def canvas_of(viewer: Viewer, dock: QWidget) -> ViewerCanvas:
-    """The size of the canvas beside a dock, and the viewer's slider positions. For an empty viewer the positions are
-    left out, which means the middle."""
+    """The size of the canvas beside a dock, and the viewer's zoom and slider positions. For an empty viewer, which will
+    fit the first picture and begin in the middle, zoom and positions are left out."""
     window = dock.window()
     center = window.centralWidget() if isinstance(window, QMainWindow) else None
     height, width = (center.height(), center.width()) if center is not None else (600, 800)
@@ -169,7 +169,7 @@ def canvas_of(viewer: Viewer, dock: QWidget) -> ViewerCanvas:
         return ViewerCanvas(height, width)
     dims = viewer.dims
     at = [float(step) / max(1.0, count - 1) for step, count in zip(dims.current_step, dims.nsteps, strict=True)]
-    return ViewerCanvas(height, width, tuple(reversed(at[:-2])))
+    return ViewerCanvas(height, width, float(viewer.camera.zoom), tuple(reversed(at[:-2])))
 
 
 def palette_of(name: str) -> QPalette:

@@ -466,7 +466,8 @@ class Layers:
             layers = only(planned())
             for layer in layers:
                 if canvas is not None and layer.data and layer.visible and not cancelled():
-                    read_ahead(layer.data, canvas, cancelled)
+                    step_y, step_x = (abs(step) or 1.0 for step in layer.scale[-2:])
+                    read_ahead(layer.data, canvas, cancelled, (step_y, step_x))
             return layers
 
         self.cancel()
