@@ -1,4 +1,4 @@
-"""The widget in JupyterLab while a cell runs, and after the kernel was killed: it says so, catches up, and starts again."""
+"""The widget in JupyterLab while a cell runs, and after its kernel was killed: it says so, and goes on afterwards."""
 
 from __future__ import annotations
 

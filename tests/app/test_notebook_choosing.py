@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,11 @@ def marked(page: WidgetPage) -> list[str]:
     """The names of the rows that are marked in the tree."""
     rows: list[str] = page.page.eval_on_selector_all(".zs-row.on .nm", "(all) => all.map((each) => each.textContent)")
     return rows
+
+
+def has_row(page: WidgetPage, path: str) -> bool:
+    """Whether the rows that were sent contain this node."""
+    return any(each["path"] == path for each in page.widget.view["tree"]["rows"])
 
 
 def row(name: str) -> str:
@@ -101,6 +107,28 @@ def test_a_channel_among_few_is_found_with_a_key(opened_widget: Open, tmp_path: 
     page.until("document.querySelectorAll('.zs-channel').length === 3")
     page.press("s")
     page.wait(lambda: [c.label for c in shown.state.channels if c.visible] != ["mCherry"], "keys act on the picture")
+
+
+def test_a_click_counts_although_the_tree_changes_meanwhile(opened_widget: Open, tmp_path: Path) -> None:
+    """Rows arrive between the press and the release of the mouse, and the row itself changes."""
+    folder = tmp_path / "slides"
+    for name in "abc":
+        image(folder / f"{name}.zarr", ("DAPI", "GFP"))
+    page = opened_widget(folder)
+    tree = page.session.tree
+    page.until(f"!!document.querySelector(`{row('c')}`)")
+    ids = {each.name: each.id for each in tree.flat(0, 10)}
+    for other, expanded in (("c", "true"), ("a", "false")):
+        box = page.page.locator(".zs-row[data-path='/b.zarr'] .tw").bounding_box()
+        page.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        page.page.mouse.down()
+        tree.expand(ids[f"{other}.zarr"])
+        page.wait(partial(has_row, page, f"/{other}.zarr/0"), "the rows of another node")
+        page.page.mouse.up()
+        page.until(
+            f"document.querySelector(`.zs-row[data-path='/b.zarr']`).getAttribute('aria-expanded') === '{expanded}'"
+            f" && !!document.querySelector(`.zs-row[data-path='/{other}.zarr/0']`)"
+        )
 
 
 def test_the_found_channel_is_scrolled_into_view(opened_widget: Open, tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 const PARTS = ["texts", "place", "status", "tree", "image", "places", "channels", "panel", "diff", "export"];
 const NARROW = 720, SHORT = 340;
+const LONGEST_PRESS = 20000;  // milliseconds after which changes are painted although a button is pressed
+const RELEASES = ["pointerup", "pointercancel"];
 const WEBP = "data:image/webp;base64,UklGRhoAAABXRUJQVlA4TA0AAAAvAAAAEAcQERGIiP4HAA==";
 
 function render({ model, el: root }) {
@@ -212,8 +214,18 @@ function render({ model, el: root }) {
   function soon() {
     if (planned) return;
     planned = true;
-    Promise.resolve().then(() => { planned = false; update(); });
+    Promise.resolve().then(() => { planned = false; if (pressed) late = true; else update(); });
   }
+  // A click is lost if its button or row is painted anew between the press and the release, so changes wait meanwhile.
+  let pressed = 0, late = false;
+  function free() {
+    clearTimeout(pressed);
+    pressed = 0;
+    if (late) { late = false; update(); }
+  }
+  box.addEventListener("pointerdown", (e) => { if (e.target.closest("button, label, .zs-row")) { clearTimeout(pressed); pressed = setTimeout(free, LONGEST_PRESS); } }, true);
+  const released = () => { if (pressed) setTimeout(free); };  // the click comes first
+  for (const name of RELEASES) window.addEventListener(name, released, true);
   const alive = () => ui.line.look();
   for (const name of [...PARTS, "changes"]) model.on("change:" + name, soon);
   model.on("msg:custom", came);
@@ -226,6 +238,8 @@ function render({ model, el: root }) {
     sight.disconnect(); document.removeEventListener("visibilitychange", tellSeen); near = false; tellSeen();
     clearInterval(timer); clearTimeout(sayTimer); watch.disconnect(); lineWatch.disconnect(); ui.line.end(); panes.end();
     for (const each of Object.values(stages)) each.end();
+    clearTimeout(pressed);
+    for (const name of RELEASES) window.removeEventListener(name, released, true);
     for (const name of [...PARTS, "changes"]) model.off("change:" + name, soon);
     model.off("msg:custom", came); model.off("comm_live_update", alive);
   };
