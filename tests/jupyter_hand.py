@@ -26,6 +26,9 @@ CONNECTED = (
 PATIENCE = 120_000
 """Milliseconds for steps that start a kernel; all others are much faster."""
 
+SERVER_STARTS = 240
+"""Seconds after which a Jupyter server that does not answer counts as failed."""
+
 
 def make_image(folder: Path, step: int = 25) -> None:
     """Makes an OME-Zarr 0.5 image of 2 channels × 8 planes of 64 × 64; plane z is 20 + `step` z in the first
@@ -66,7 +69,9 @@ def served(tmp_path: Path, cells: Sequence[str], *, page: str = "lab/tree") -> I
                "--ServerApp.port_retries=0", "--IdentityProvider.token=", f"--ServerApp.root_dir={work}",
                "--LabApp.news_url=None", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
                f"--{name}.expose_app_in_browser=True"]  # fmt: skip
-    with servers.running(command, servers.answers_at(f"http://127.0.0.1:{port}/api"), 60, cwd=work, env=environment):
+    with servers.running(
+        command, servers.answers_at(f"http://127.0.0.1:{port}/api"), SERVER_STARTS, cwd=work, env=environment
+    ):
         yield f"http://127.0.0.1:{port}/{page}/n.ipynb"
 
 
