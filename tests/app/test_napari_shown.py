@@ -11,6 +11,7 @@ from qtpy.QtGui import QGuiApplication
 
 import zarrscope
 from napari_hand import Hand
+from narrowing import not_none
 from zarrscope_app.presenters.commands import LABELS
 from zarrscope_app.presenters.form.view_models import Closing
 from zarrscope_app.presenters.layers import shown_layers
@@ -132,3 +133,33 @@ def test_the_dock_asks_before_it_closes_over_changes(
     with zarrscope.open(str(place)) as h:
         name = h["/"].attributes["ome"]["multiscales"][0].get("name")
     assert name == ("other" if answer == "save" else None)
+
+
+def test_the_menus_of_napari_ask_before_they_close_the_window_over_changes(
+    hand: Hand, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """*File ▸ Close Window* calls the window's `close`, as a script does, but while the event loop runs."""
+    asked: list[str] = []
+
+    class Question:
+        answer = "cancel"
+
+        def __init__(self, question: Closing, parent: Any) -> None:
+            asked.append(question.text)
+
+        def exec(self) -> None:
+            """Answers the question at once."""
+
+    monkeypatch.setattr("zarrscope_app.napari.closing.CloseQuestion", Question)
+    hand.add(str(place))
+    session: Any = hand.dock.session
+    session.set_writable(True)
+    hand.wait(lambda: session.state.writable and session.edit.state.ways[0] == "image")
+    session.edit.edit("name", "other")
+    hand.wait(lambda: session.edit.unsaved == 1)
+    window = hand.viewer.window._qt_window
+    hand.in_loop(window.close)
+    assert len(asked) == 1
+    assert window.isVisible()
+    assert hand.dock.session is session
+    not_none(session).discard_edits()

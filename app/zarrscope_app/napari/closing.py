@@ -10,6 +10,7 @@ from weakref import ref
 from qtpy.QtCore import QEvent, QObject
 from qtpy.QtWidgets import QDockWidget, QWidget
 
+from zarrscope_app.napari.background_planes import loop_runs
 from zarrscope_app.napari.layer_menu import LayerMenu
 from zarrscope_app.presenters import Session
 from zarrscope_app.presenters.layers import label_edits
@@ -71,11 +72,12 @@ class AsksBeforeClosing(QObject):
             window.removeEventFilter(self)
 
     def eventFilter(self, watched: QObject | None, event: QEvent | None) -> bool:
-        """Handles the window's close event."""
-        if event is None or event.type() != QEvent.Type.Close or not event.spontaneous():
+        """Handles the window's close event, also if napari's menus close it: UnwrittenLabels asks about painted labels
+        then. If a script closes the viewer, no question is asked."""
+        if event is None or event.type() != QEvent.Type.Close or not (event.spontaneous() or loop_runs()):
             return False
         window = self._window() if self._window is not None else None
-        if window is None or watched is not window or self.may_close(window.close, labels=True):
+        if window is None or watched is not window or self.may_close(window.close, event.spontaneous()):
             return False
         event.ignore()
         return True

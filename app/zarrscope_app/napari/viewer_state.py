@@ -169,7 +169,8 @@ def canvas_of(viewer: Viewer, dock: QWidget) -> ViewerCanvas:
         return ViewerCanvas(height, width)
     dims = viewer.dims
     at = [float(step) / max(1.0, count - 1) for step, count in zip(dims.current_step, dims.nsteps, strict=True)]
-    return ViewerCanvas(height, width, float(viewer.camera.zoom), tuple(reversed(at[:-2])))
+    camera = getattr(viewer, "scene", viewer).camera  # before napari 0.9 the viewer itself has the camera
+    return ViewerCanvas(height, width, float(camera.zoom), tuple(reversed(at[:-2])))
 
 
 def palette_of(name: str) -> QPalette:
