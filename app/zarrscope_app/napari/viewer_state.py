@@ -169,8 +169,7 @@ def canvas_of(viewer: Viewer, dock: QWidget) -> ViewerCanvas:
         return ViewerCanvas(height, width)
     dims = viewer.dims
     at = [float(step) / max(1.0, count - 1) for step, count in zip(dims.current_step, dims.nsteps, strict=True)]
-    camera = getattr(viewer, "scene", viewer).camera  # before napari 0.9 the viewer itself has the camera
-    return ViewerCanvas(height, width, float(camera.zoom), tuple(reversed(at[:-2])))
+    return ViewerCanvas(height, width, float(_camera(viewer).zoom), tuple(reversed(at[:-2])))
 
 
 def palette_of(name: str) -> QPalette:
