@@ -204,6 +204,10 @@ STORE_PROOFS: dict[str, tuple[str, tuple[str, ...]]] = {
 """For each scheme, the servers or programs that it was tested with, and the tests."""
 
 
+ICECHUNK_PROOF = ("icechunk", ("test_stores_icechunk",))
+"""The same for Icechunk repositories, which have no scheme: they are recognised in folders and in S3."""
+
+
 def stores() -> str:
     rows = ["| address | opens | read | list | write | conditional write | install | tested with |", "|" + "---|" * 8]
     for scheme, kind in STORES.items():
@@ -212,6 +216,8 @@ def stores() -> str:
         extra = f"`[{kind.extra}]`" if kind.extra else ""
         proof = _proof(*STORE_PROOFS.get(scheme, ("", ("test_stores",))))
         rows.append(f"| {addresses} | {kind.opens} | {' | '.join(can)} | {extra} | {proof} |")
+    opens = "an Icechunk repository, recognised by its files: the branch main"
+    rows.append(f"| a path, `s3://` | {opens} | yes | yes | no | no | `icechunk` | {_proof(*ICECHUNK_PROOF)} |")
     return "\n".join(rows)
 
 
@@ -226,6 +232,7 @@ def tests() -> set[str]:
     """Every test file that a table names, without its extension."""
     found = {name for _, names in DIALECT_PROOFS.values() for name in names}
     found |= {name for _, names in STORE_PROOFS.values() for name in names}
+    found |= {*ICECHUNK_PROOF[1]}
     found |= {name for family in CODEC_FAMILIES for name in family[2]}
     return found | {name for point in POINTS for name in point[4]} | {"test_plugins"}
 

@@ -15,8 +15,11 @@ import pytest
 
 import servers
 import zarrscope
-from narrowing import as_array, as_group
-from zarrscope.errors import BadChunk, NotFound, Unreadable, Unsupported
+from narrowing import as_array, as_group, not_none
+from zarrscope.errors import BadChunk, NotFound, ReadOnly, Unreadable, Unsupported
+from zarrscope.model.storage import ByteRange
+from zarrscope.stores.memory import MemoryStore
+from zarrscope.stores.store import Store
 
 
 @pytest.fixture
@@ -239,3 +242,87 @@ def test_a_format_that_icechunk_does_not_know(lookalike: Path) -> None:
         zarrscope.open(lookalike)
     assert caught.value.store == lookalike.as_uri()
     assert caught.value.advice
+
+
+# ---------------------------------------------------------------------- operations
+KEYS = ("zarr.json", "a/zarr.json", "a/c/0", "a/c/1", "g/zarr.json", "g/b/zarr.json", "g/b/c/0/0", "g/b/c/0/1")
+PARTS = (
+    ByteRange(0, None), ByteRange(3, 4), ByteRange(8, 1000), ByteRange(100_000, 5), ByteRange(0, 0), ByteRange.last(3),
+    ByteRange.last(100_000), ByteRange.last(0),
+)  # fmt: skip
+
+
+@pytest.fixture
+def stores(tmp_path: Path) -> Iterator[tuple[Store, MemoryStore]]:
+    """A repository, and its keys and values in memory. The contract of stores has keys that Icechunk refuses."""
+    icechunk = pytest.importorskip("icechunk")
+    import zarr
+
+    place = tmp_path / "operations"
+    session = icechunk.Repository.create(icechunk.local_filesystem_storage(str(place))).writable_session("main")
+    root = zarr.group(session.store)
+    root.create_array("a", shape=(4,), dtype="u2", chunks=(2,), compressors=None)[:] = [1, 2, 3, 4]
+    inner = root.create_group("g").create_array("b", shape=(2, 8), dtype="u8", chunks=(2, 4), compressors=None)
+    inner[:] = np.arange(1, 17).reshape(2, 8)
+    session.commit("first")
+    with zarrscope.open(place) as h:
+        values = MemoryStore({key: not_none(h.store.get(key)) for key in KEYS})
+        assert not_none(values.get("a/c/1")) == np.array([3, 4], "<u2").tobytes()
+        yield h.store, values
+
+
+def test_all_keys_and_levels_are_listed(stores: tuple[Store, MemoryStore]) -> None:
+    store, values = stores
+    assert sorted(store.list()) == sorted(KEYS)
+    for prefix in ("", "a/", "g/", "g/b/", "g/b/c/", "no/"):
+        assert sorted(store.list_prefix(prefix)) == sorted(values.list_prefix(prefix)), prefix
+        told = {(each.name, each.is_prefix) for each in store.list_dir(prefix)}
+        assert told == {(each.name, each.is_prefix) for each in values.list_dir(prefix)}, prefix
+
+
+def test_values_and_their_parts_are_read(stores: tuple[Store, MemoryStore]) -> None:
+    store, values = stores
+    requests = [(key, part) for key in (*KEYS, "a/c/9", "no/zarr.json") for part in (None, *PARTS)]
+    for key, part in requests:
+        assert store.get(key, part) == values.get(key, part), (key, part)
+    assert dict(store.get_many(requests)) == dict(values.get_many(requests))
+    assert store.get_partial_values(requests) == values.get_partial_values(requests)
+    for key in KEYS:
+        assert not_none(store.get_versioned(key))[0] == values.get(key)
+        assert store.bulk.size_of(key) in (None, len(not_none(values.get(key))))
+
+
+def test_the_children_of_a_group_are_surveyed(stores: tuple[Store, MemoryStore]) -> None:
+    store, values = stores
+    for prefix in ("", "g/"):
+        told = [{*each.bulk.scan_children(prefix, ("zarr.json",), read=True)} for each in stores]
+        assert told[0] == told[1], prefix
+    asked = (*KEYS, "a/c/9")
+    assert {*store.bulk.filter_existing(asked)} >= {*values.bulk.filter_existing(asked)}
+
+
+def test_every_way_of_writing_is_refused(stores: tuple[Store, MemoryStore]) -> None:
+    store, _ = stores
+    for write in (
+        lambda: store.set("a/c/0", b"x"),
+        lambda: store.erase("a/c/0"),
+        lambda: store.erase_prefix("a/"),
+        lambda: store.set_partial_values([("a/c/0", 0, b"x")]),
+    ):
+        with pytest.raises(ReadOnly):
+            write()
+
+
+def test_a_shard_that_is_not_stored_is_the_fill_value(tmp_path: Path) -> None:
+    icechunk = pytest.importorskip("icechunk")
+    import zarr
+
+    session = icechunk.Repository.create(icechunk.local_filesystem_storage(str(tmp_path / "x"))).writable_session(
+        "main"
+    )
+    array = zarr.group(session.store).create_array("a", shape=(8,), dtype="u2", chunks=(2,), shards=(4,), fill_value=9)
+    array[:4] = [1, 2, 3, 4]
+    session.commit("first")
+    with zarrscope.open(tmp_path / "x") as h:
+        assert as_array(h["/a"])[...].tolist() == [1, 2, 3, 4, 9, 9, 9, 9]
+        assert as_array(h["/a"])[5:7].tolist() == [9, 9]

@@ -7,10 +7,12 @@ writes. A repository is recognised by the names of its folders.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from importlib.util import find_spec
+from itertools import chain
 from typing import Any
 
-from zarrscope.errors import Unreadable, Unsupported
+from zarrscope.errors import Unreadable, Unsupported, ZarrscopeError
 from zarrscope.errors.confidential import cause
 from zarrscope.model.storage import ByteRange
 from zarrscope.stores.address_options import split_options
@@ -24,6 +26,7 @@ _RESTORE = (
     "A file of the repository may be missing, damaged or denied: restore it from a copy, or open an older snapshot "
     "with icechunk and pass its store to zarrscope.open."
 )
+_NODES_ONLY = "Only prefixes pointing to a group or array"
 _MOST_NAMES = 32
 """A folder with more names is no repository, which has about ten."""
 
@@ -53,6 +56,38 @@ class IcechunkSession(ZarrPythonStore):
             return None
         start, stop = part.span(size)
         return await self._asked(key, ByteRange(start, stop - start)) if stop > start else b""
+
+    async def _size(self, key: str) -> int | None:
+        """Also asks whether an empty value exists: icechunk 1.1 says of an absent chunk that its size is 0."""
+        size = await super()._size(key)
+        return None if size == 0 and not await self._exists(key) else size
+
+    async def _exists(self, key: str) -> bool:
+        try:
+            return bool(await guarded(self._theirs.exists(key)))
+        except ZarrscopeError:
+            raise
+        except Exception as error:
+            if self._is_absent(error, key):
+                return False
+            raise self._failed(error, key) from cause(error)
+
+    def _list_prefix(self, prefix: str) -> Iterator[str]:
+        """Lists the node above if the prefix lies among its chunks, where icechunk 1.1 refuses to list."""
+        asked = prefix
+        while True:
+            keys = super()._list_prefix(asked)
+            try:
+                first = next(keys, None)
+            except Unreadable as error:
+                if not asked or _NODES_ONLY not in str(error):
+                    raise
+                above = asked.rstrip("/").rpartition("/")[0]
+                asked = f"{above}/" if above else ""
+                continue
+            if first is not None:
+                yield from (key for key in chain((first,), keys) if key.startswith(prefix))
+            return
 
     def _failed(self, error: Exception, key: str) -> Unreadable:
         return Unreadable(
