@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import stat
 import subprocess
@@ -357,6 +358,28 @@ def test_the_window_is_told_to_end_and_keeps_what_was_typed(name: str, code: int
         process.communicate()
     (file,) = tmp_path.rglob("unsaved-*.json")
     assert "typed" in file.read_text()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+def test_what_was_typed_into_a_read_only_window_is_told_at_its_end(tmp_path: Path) -> None:
+    """It is in no document, so it cannot be kept; it was lost without a word."""
+    pytest.importorskip("qtpy")
+    volume = tmp_path / "a.zarr"
+    zarrscope.open(volume, "w-").create_group("/g", {"note": "before"})
+    environment = {**os.environ, "QT_QPA_PLATFORM": "offscreen", "XDG_STATE_HOME": str(tmp_path / "state")}
+    process = subprocess.Popen(
+        [sys.executable, "-c", WINDOW.replace("writable=True", "writable=False"), str(volume / "g")],
+        env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"typed\n"
+        process.send_signal(signal.SIGINT)
+        _, told = process.communicate(timeout=ENDS)
+    finally:
+        process.kill()
+    assert process.returncode == 130
+    assert re.search(rb"not kept for the next start:\n  /[g]?: typed", told), told
 
 
 @pytest.mark.parametrize("editable", [True, False])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
@@ -93,10 +94,14 @@ def _let_ctrl_c_through(application: QCoreApplication) -> None:
     arrived: list[int] = []
 
     def end() -> None:
-        """Closes all windows without asking; unsaved edits are kept for the next start."""
+        """Closes all windows without asking; unsaved edits are kept for the next start. Texts that cannot be kept are
+        written to the shell."""
         if arrived:
             timer.stop()
             for window in _windows:
+                if lost := window.workspace.lost_texts():
+                    with contextlib.suppress(OSError):  # after SIGHUP there may be no shell any more
+                        print(lost, file=sys.stderr, flush=True)
                 window.workspace.close_all()
             application.exit(128 + arrived[0])
 

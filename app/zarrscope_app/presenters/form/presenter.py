@@ -451,11 +451,17 @@ class EditPresenter:
 
     def closing(self) -> Closing | None:
         """The question before the hierarchy is closed; None if nothing would be lost."""
+        diff = self.diff_of_all().unified if self.dirty_paths else ""
+        return closing(self._drafts, diff, self.can_save_all, self.waiting_texts)
+
+    @property
+    def waiting_texts(self) -> list[tuple[str, str]]:
+        """(path, text) of the texts that wait until the hierarchy is open for writing. They are in no document, so they
+        are not kept for the next start."""
         waiting = [*self._waiting.lines(self._drafts.path)]
         if self._several is not None:
             waiting += [(", ".join(self._several.asked), text) for text in self._several.waiting.values()]
-        diff = self.diff_of_all().unified if self.dirty_paths else ""
-        return closing(self._drafts, diff, self.can_save_all, waiting)
+        return waiting
 
     def diff_of_all(self) -> Diff:
         """The differences of every document with changes, one after the other."""

@@ -62,6 +62,7 @@ SAVE_OR_REVERT = "Save or revert the changes first; then the other view can be s
 READS_VALUES = "Reading the values from which the contrast of the channels follows …"
 WAITS = "Opened read-only. Open it for writing to apply the typed text. Save does so, too; a second Save writes it."
 WAITING_TEXTS = "Typed, waiting until it is open for writing:"
+NOT_KEPT = "Typed while this was read-only, not saved and not kept for the next start:"
 INVALID_TEXTS = "Typed, not valid:"
 CLOSING_WAITS = (
     "Typed texts wait until this is open for writing; closing loses them. Open for writing keeps this open, and Save "

@@ -13,6 +13,7 @@ from zarrscope.model.frozen import frozen
 from zarrscope.stores.address import absolute_address
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.coalesce import Post
+from zarrscope_app.presenters.form import words
 from zarrscope_app.presenters.session.bookmarks import Bookmark, Bookmarks
 from zarrscope_app.presenters.session.dropped import Drop
 from zarrscope_app.presenters.session.kept_views import LastDisplaySettings
@@ -209,6 +210,16 @@ class Workspace:
         """Closes all sessions, without asking about unsaved edits."""
         for session in self.sessions:
             self.close(session)
+
+    def lost_texts(self) -> str:
+        """The typed texts that the end of the process loses, as lines to print; "" for none. Other unsaved edits are
+        kept for the next start."""
+        lines = []
+        for session in self.sessions:
+            if texts := session.edit.waiting_texts:
+                lines.append(f"{strings.clean(without_numbers(session.url))}: {words.NOT_KEPT}")
+                lines += [f"  {strings.clean(path)}: {strings.clean(text, 2000)}" for path, text in texts]
+        return "\n".join(lines)
 
     def clear_recent(self) -> None:
         """Forgets the addresses that were opened, also in the settings."""
