@@ -230,7 +230,8 @@ class _Stopper:
             if (wire := getattr(connection, "_sock", None)) is None:
                 continue
             running, connection.retry = connection.retry, deepcopy(connection.retry)
-            running.update_retries(0)  # else redis-py would connect again and wait
+            if hasattr(running, "update_retries"):  # redis-py before 6 has no such method, and does not retry by itself
+                running.update_retries(0)  # else redis-py would connect again and wait
             with suppress(OSError):
                 wire.shutdown(socket.SHUT_RDWR)
 
