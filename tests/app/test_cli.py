@@ -344,7 +344,7 @@ def test_pointers() -> None:
 # ---------------------------------------------------------------------- values and pictures
 @pytest.mark.parametrize("select", ["0,:,10:12", "...,5", "1,0,::-3,2,100:90:-1", "-1,-1,-1,-1,-1", ""])
 def test_read_is_numpy_indexing(capsys: Any, volume: Any, tmp_path: Any, select: Any) -> None:
-    whole = as_array(as_array(zarrscope.open(str(volume))["/1"])[...])
+    whole = as_array(zarrscope.open(str(volume))["/1"])[...]
     target = tmp_path / "out.npy"
     assert zs(capsys, "read", volume, "1", "--select", select, "-o", target)[0] == 0
     assert np.array_equal(np.load(target), whole[parse_selection(select)])
