@@ -30,7 +30,12 @@ class Screen:
                 while not happened():
                     await self.pilot.pause(0.01)
         except TimeoutError:
-            pytest.fail(f"This did not happen: {what}")
+            pytest.fail(f"This did not happen: {what}\n{self.painted()}")
+
+    def painted(self) -> str:
+        """The characters on the screen."""
+        lines = self.app.screen._compositor.render_strips()
+        return "\n".join("".join(segment.text for segment in line) for line in lines)
 
     async def press(self, *keys: str) -> None:
         await self.pilot.press(*keys)

@@ -631,6 +631,15 @@ def test_a_cancelled_copy_leaves_nothing(name: str, place: Callable[[], Store]) 
     assert moving.move(hierarchy, "/g", "/m", target, cancelled=lambda: True).cancelled
     assert contents(store) == before
     assert contents(target.store) == empty
+    compared: list[moving.MoveProgress] = []
+
+    def while_comparing() -> bool:
+        return any(each.doing == "comparing" for each in compared)
+
+    told = moving.move(hierarchy, "/g", "/m", target, progress=compared.append, cancelled=while_comparing)
+    assert told.cancelled
+    assert contents(store) == before
+    assert contents(target.store) == empty
 
 
 @every

@@ -83,6 +83,7 @@ class JobsPresenter:
         work: Callable[[Report, Callable[[], bool]], Any],
         done: Callable[[JobResult[Any]], str] | None = None,
         late: Callable[[JobResult[Any]], str] | None = None,
+        left: Callable[[JobResult[Any]], str] | None = None,
     ) -> int:
         """Runs work(report, cancelled) in the background. `done` gets the result and returns a sentence about it;
         without `done`, or if it returns "", a standard sentence is used.
@@ -90,6 +91,9 @@ class JobsPresenter:
         `late` gets the result of a job that was cancelled; the result holds a Refused error if the work had not begun.
         If it returns a sentence, the work was complete before it could be stopped: the job is then DONE with that
         sentence.
+
+        `left` gets the same result if `late` has returned no sentence: it returns one about the data that the cancelled
+        job leaves behind, shown as soon as the work has stopped.
         """
         id = self._next
         self._next += 1
@@ -106,8 +110,11 @@ class JobsPresenter:
         def ended(outcome: JobResult[Any]) -> None:
             if self._stops.pop(id, None) is None:  # it was cancelled
                 sentence = late(outcome) if late is not None else ""
+                remains = left(outcome) if left is not None and not sentence else ""
                 if sentence and id in self._jobs:
                     self._put(replace(self._jobs[id], state=JobState.DONE, progress=1.0, text="", sentence=sentence))
+                elif remains and id in self._jobs:
+                    self._put(replace(self._jobs[id], sentence=f"{strings.STOPPED} {remains}"))
                 return
             sentence = done(outcome) if done is not None else ""
             job = self._jobs.get(id)

@@ -45,10 +45,11 @@ class Picker(Sheet):
 
     @property
     def found(self) -> list[tuple[str, str, str]]:
-        """The items that contain all typed words; first those that begin with the typed text."""
+        """The items that contain all typed words; first the one with this very title, then those that begin with the
+        typed text."""
         typed = self._typed.lower()
         found = [item for item in self._items if all(word in item[1].lower() for word in typed.split())]
-        return sorted(found, key=lambda item: not item[1].lower().startswith(typed))
+        return sorted(found, key=lambda item: (item[1].lower() != typed, not item[1].lower().startswith(typed)))
 
     def _list(self) -> Text:
         from rich.text import Text

@@ -32,6 +32,7 @@ from zarrscope.model.storage import ABSENT, never
 from zarrscope.nodes.consolidated import documents_beneath, follow, has_copies, holder_of
 from zarrscope.nodes.context import HierarchyLike, NodeContext
 from zarrscope.nodes.detect import fetch, need_known_absence
+from zarrscope.nodes.document_keys import DocumentKeys
 from zarrscope.nodes.edit import create_groups, erase_node, key_of, need_node, need_place, vanished, vanishing
 from zarrscope.nodes.folders import within
 from zarrscope.nodes.walk import Tree
@@ -67,6 +68,8 @@ class Moved:
     at_once: bool = False
     cancelled: bool = False
     notes: tuple[str, ...] = ()
+    remains: bool = False
+    """Whether it was cancelled, and copied values could not be removed again."""
 
 
 def copy(
@@ -155,6 +158,7 @@ class _Carrying:
         self.documents: dict[str, bytes] = {}
         """Documents at the new place, for updating consolidated metadata."""
         self.keys = self.nbytes = self.done = 0
+        self.remains = False
         self._guard = Lock()
 
     # ------------------------------------------------------------------ checks
@@ -224,7 +228,11 @@ class _Carrying:
         if not moved:
             try:
                 self._carry()
-                self._settle()
+                try:
+                    self._settle()
+                except _Cancelled:
+                    self._clear()
+                    raise
             except _Cancelled:
                 return self._result(cancelled=True)
             self.target.store.flush()
@@ -243,7 +251,7 @@ class _Carrying:
             yield
 
     def _result(self, *, at_once: bool = False, cancelled: bool = False, notes: tuple[str, ...] = ()) -> Moved:
-        return Moved(self.path, self.to, self.keys, self.nbytes, at_once, cancelled, notes)
+        return Moved(self.path, self.to, self.keys, self.nbytes, at_once, cancelled, notes, self.remains)
 
     def _mentions(self) -> tuple[str, ...]:
         """References to the node in the OME-Zarr metadata of groups above; the move would break them."""
@@ -333,14 +341,20 @@ class _Carrying:
                 raise self._gone()
         except BaseException as error:
             if not isinstance(error, Conflict) or isinstance(error, _Gone):  # else another process writes there
-                with suppress(ZarrscopeError):
-                    erase_node(self.target, self.target.dialect, self.to, self.kind)
+                self._clear()
             raise
         store.erase(self.claim)
 
+    def _clear(self) -> None:
+        """Removes the copies at the new place, as far as that is possible."""
+        try:
+            erase_node(self.target, self.target.dialect, self.to, self.kind)
+        except ZarrscopeError:
+            self.remains = True
+
     def _chunks(self, documents: list[tuple[str, str]]) -> Iterator[tuple[str, str]]:
         """Yields all (old key, new key) except those of documents, which are appended to the list `documents`."""
-        own = _Own(self.dialect, self.path)
+        own = DocumentKeys(self.dialect, self.path)
         for pair in self._keys():
             if own.is_document(pair[0]):
                 documents.append(pair)
@@ -408,6 +422,7 @@ class _Carrying:
             self.done = 0
             shared().share(_batches(self._keys(), VALUES_AT_ONCE), work)
             if not again:
+                self._go_on()  # the last moment: from here on the old place is erased
                 return
             changed = {to: key for key, to in self._keys() if to in {*again}}
             stored = {to for to, _ in target.bulk.copy_many(source, ((key, to) for to, key in changed.items()))}
@@ -456,24 +471,6 @@ class _Carrying:
     def _go_on(self) -> None:
         if self.cancelled():
             raise _Cancelled
-
-
-class _Own:
-    """Distinguishes documents of nodes from other keys: by prefix where documents are stored apart from chunks, else by
-    the name at the end of the key.
-    """
-
-    def __init__(self, dialect: Dialect, path: str) -> None:
-        self._dialect = dialect
-        self._listing = dialect.listing(path) if dialect.apart else None
-        self._own = frozenset(dialect.documents(path))
-
-    def is_document(self, key: str) -> bool:
-        if key in self._own:
-            return True
-        if self._listing is not None:
-            return key.startswith(self._listing)
-        return key in self._dialect.documents("/" + key.rpartition("/")[0])
 
 
 def _alike(one: Dialect, other: Dialect) -> bool:

@@ -102,13 +102,15 @@ class PlannedAct:
 @frozen
 class ActResult:
     """The result of an action. `to`: the path of the node to select; None for the group above an erased node. `moved`:
-    whether the node of the action was moved to `to`."""
+    whether the node of the action was moved to `to`. `cancelled`: whether the action was stopped; `sentence` then names
+    the data that it leaves behind."""
 
     to: str | None
     moved: bool = False
     notes: tuple[str, ...] = ()
     sentence: str = ""
     undo: Undo | None = None
+    cancelled: bool = False
 
 
 class Act(ABC):

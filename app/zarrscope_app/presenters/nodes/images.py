@@ -157,7 +157,8 @@ class BuildLevels(_OfImage):
 
         undone = keeps and not result.cancelled
         undo = Undo(words.undoing(self.id, place.name), back) if undone else None
-        return ActResult(place.path, undo=undo, sentence=strings.STOPPED if result.cancelled else "")
+        said = words.UNFINISHED_LEVELS if result.cancelled else ""
+        return ActResult(place.path, undo=undo, sentence=said, cancelled=result.cancelled)
 
 
 def _pyramid(given: Mapping[str, str]) -> convert.Pyramid:

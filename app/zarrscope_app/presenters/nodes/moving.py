@@ -32,9 +32,10 @@ class Move(Act):
     def do(self, place: ActPlace, given: Mapping[str, str], report: Report, cancelled: IsCancelled) -> ActResult:
         above = missing_groups(place.hierarchy, given["to"], place.path)
         moved = moving.move(place.hierarchy, place.path, given["to"], cancelled=cancelled, progress=_progress(report))
-
         if moved.cancelled:
-            return ActResult(place.path, sentence=strings.STOPPED)
+            erase_empty(place.hierarchy, above)
+            said = words.copies_remain(moved.to) if moved.remains else words.not_moved(place.name)
+            return ActResult(place.path, sentence=said, cancelled=True)
 
         def back(hierarchy: Hierarchy) -> str:
             came = moving.move(hierarchy, moved.to, moved.path).to
@@ -63,9 +64,10 @@ class Copy(Act):
     def do(self, place: ActPlace, given: Mapping[str, str], report: Report, cancelled: IsCancelled) -> ActResult:
         above = missing_groups(place.hierarchy, given["to"])
         copied = moving.copy(place.hierarchy, place.path, given["to"], cancelled=cancelled, progress=_progress(report))
-
         if copied.cancelled:
-            return ActResult(place.path, sentence=strings.STOPPED)
+            erase_empty(place.hierarchy, above)
+            said = words.copies_remain(copied.to) if copied.remains else words.NOT_COPIED
+            return ActResult(place.path, sentence=said, cancelled=True)
 
         def back(hierarchy: Hierarchy) -> str:
             trash.put(hierarchy, copied.to)

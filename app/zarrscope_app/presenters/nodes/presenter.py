@@ -262,11 +262,17 @@ class NodesPresenter:
             if made is None:
                 return ""
             self._done(act, state, made)  # so that the part that was done can be undone
-            if made.sentence == strings.STOPPED:
+            if made.cancelled:
                 return ""
             return " ".join((strings.TOO_LATE, *filter(None, (made.sentence, told(*made.notes)))))
 
-        session.jobs.run(state.title, work, done, late)
+        def left(outcome: JobResult[ActResult]) -> str:
+            if outcome.value is not None:
+                return outcome.value.sentence
+            headline = strings.problem(outcome.error or RuntimeError()).headline
+            return "" if headline == strings.STOPPED else headline  # the work had not begun
+
+        session.jobs.run(state.title, work, done, late, left)
 
     def _done(self, act: Act, state: NodesState, made: ActResult) -> None:
         """Goes to the node's new path, and remembers how to undo the action."""

@@ -59,7 +59,10 @@ class EmptyTrash(_OfTrash):
         return "", words.FINAL_ERASE
 
     def do(self, place: ActPlace, given: Mapping[str, str], report: Report, cancelled: IsCancelled) -> ActResult:
-        trash.empty(place.hierarchy, [given["entry"]] if given["entry"] else None, cancelled=cancelled)
+        ids = [given["entry"]] if given["entry"] else [entry.id for entry in trash.entries(place.hierarchy)]
+        gone = trash.empty(place.hierarchy, ids if given["entry"] else None, cancelled=cancelled)
+        if cancelled() and len(gone) < len(ids):
+            return ActResult(place.path, sentence=words.emptied(len(gone), len(ids)), cancelled=True)
         return ActResult(place.path)
 
 

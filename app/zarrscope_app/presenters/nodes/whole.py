@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 
 from zarrscope import convert
 from zarrscope.dialects import dialect_named, written_dialects
@@ -55,7 +56,7 @@ class Consolidate(Act):
         keys = [each.key for each in log if each.act == "set"]
         before = {key: hierarchy.store.get_versioned(key) for key in keys}
         if hierarchy.consolidate(cancelled) is None:
-            return ActResult(place.path)
+            return ActResult(place.path, sentence=words.NOT_CONSOLIDATED, cancelled=True)
         after = {key: hierarchy.store.get_versioned(key) for key in keys}
 
         def back(hierarchy: Hierarchy) -> str:
@@ -96,6 +97,14 @@ class Convert(Act):
             ActField("to", words.TARGET, self._proposed(place, chosen), "folder"),
         )
 
+    def described(self, place: ActPlace, fields: Fields) -> Fields:
+        """Proposes another folder for another format, unless a person has typed one."""
+        given = {field.id: field.text for field in fields}
+        if given["to"] not in {self._proposed(place, name) for name in written_dialects()}:
+            return fields
+        to = self._proposed(place, given["format"])
+        return tuple(replace(field, text=to) if field.id == "to" else field for field in fields)
+
     @staticmethod
     def _proposed(place: ActPlace, dialect: str) -> str:
         url = place.hierarchy.url
@@ -105,7 +114,7 @@ class Convert(Act):
         ending = ENDINGS.get(dialect, ".zarr")
         for number in range(1, 1000):
             target = os.path.join(folder, f"{stem}-{dialect}{f'-{number}' if number > 1 else ''}{ending}")
-            if not os.path.lexists(target):
+            if not os.path.lexists(target) or is_unfinished(target):
                 break
         return target
 
@@ -124,6 +133,8 @@ class Convert(Act):
         if made.losses:
             raise _Losses(made)
         said = words.converting(made.dialect.title, len(made.nodes), made.chunks, made.nbytes)
+        if is_unfinished(_place_of(made)):
+            said = f"{said} {words.GOES_ON}"
         undo, final = self.mark(place, given)
         return PlannedAct(tuple(lines), said, undo, final)
 
@@ -131,13 +142,23 @@ class Convert(Act):
         made = self._plan(place, given)
         result = convert.run(made, progress=progress_of(report), cancelled=cancelled)
         if result.cancelled:
-            return ActResult(place.path, sentence=strings.STOPPED)
-        return ActResult(place.path, sentence=words.written(made.destination))
+            return ActResult(place.path, sentence=words.unfinished(_place_of(made)), cancelled=True)
+        return ActResult(place.path, sentence=words.written(_place_of(made)))
 
     @staticmethod
     def _plan(place: ActPlace, given: Mapping[str, str]) -> convert.ConversionPlan:
         target = os.path.expanduser(given["to"])
         return convert.plan(place.hierarchy, target, given["format"], path=place.path)
+
+
+def is_unfinished(folder: str) -> bool:
+    """Whether a conversion into this folder was begun and not finished: it has a journal."""
+    return os.path.lexists(os.path.join(folder, convert.JOURNAL))
+
+
+def _place_of(plan: convert.ConversionPlan) -> str:
+    """The destination as a person writes it: a path if it is on this computer."""
+    return path_of(plan.destination) if plan.destination.startswith("file:") else plan.destination
 
 
 class _Losses(Conflict):

@@ -74,6 +74,12 @@ FINAL_CONVERT = "Nothing here is changed. To undo it, delete the new hierarchy."
 UNDO_REMOVE = "Can be undone: it is kept in the trash beside the folder until that is emptied."
 NO_TRASH = "There is no trash here: only folders on this computer beside which you may write have one."
 TRASH_HINT = "Moved into the trash beside the folder. It takes as much space there as before."
+NOT_COPIED = "The values copied so far were removed again."
+UNFINISHED_LEVELS = (
+    "Unfinished new levels are kept beside the former ones. To go on, build levels again with the same settings."
+)
+NOT_CONSOLIDATED = "Nothing was written."
+GOES_ON = "An unfinished conversion is there: it goes on."
 CHANGED_SINCE = "This cannot be undone any more: the node was changed since"
 HOLDS_DATA = "It contains data now, and there is no trash here: delete it yourself"
 GROUP_HINT = "A group holds arrays and other groups, as a folder does."
@@ -243,3 +249,22 @@ def lost(count: int) -> str:
 
 def written(place: str) -> str:
     return f"Written: {strings.clean(place, 200)}."
+
+
+def unfinished(place: str) -> str:
+    """The remains of a cancelled conversion, and how to resume it or to remove them."""
+    shown = strings.clean(place, 200)
+    return f"Unfinished: {shown}. To go on, convert to the same place again; to remove it, delete it."
+
+
+def not_moved(name: str) -> str:
+    return f"{strings.clean(name, 60)} is where it was. {NOT_COPIED}"
+
+
+def copies_remain(path: str) -> str:
+    return f"Copied values could not be removed again: delete {strings.clean(path, 80)}."
+
+
+def emptied(gone: int, of: int) -> str:
+    """How much a cancelled erasing of the trash has erased: "2 of 5 entries were erased, the others are kept."."""
+    return f"{gone} of {strings.counted(of, 'entry', 'entries')} were erased, the others are kept."

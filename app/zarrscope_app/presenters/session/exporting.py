@@ -266,9 +266,14 @@ class ExportPresenter:
         def late(outcome: JobResult[bool]) -> str:
             return f"{strings.TOO_LATE} {written(target)}" if outcome.value else ""
 
+        def left(outcome: JobResult[bool]) -> str:
+            if outcome.error is None:
+                return f"Nothing was written to {strings.clean(target, 200)}."
+            return ""
+
         name = f"Export {strings.clean(os.path.basename(target), 60)}"
         return self._session.jobs.run(
-            name, lambda report, cancelled: ready.work(report, cancelled, overwrite), done, late
+            name, lambda report, cancelled: ready.work(report, cancelled, overwrite), done, late, left
         )
 
 
