@@ -348,6 +348,8 @@ class FsspecStore(RemoteStore):
         path = self._path(prefix.rstrip("/"))
         try:
             found = self._answer_to(lambda files: getattr(files, how)(path, detail=True), prefix, lists=True)
+        except ZarrscopeError:
+            raise
         except (FileNotFoundError, NotADirectoryError) as error:
             with self._naming(prefix):
                 self._need_bucket(error)
