@@ -184,8 +184,8 @@ def _storage(icechunk: Any, beneath: Store) -> Any:
         force_path_style=endpoint is not None,
         anonymous=anonymous or None,
         from_env=None if anonymous or keys else True,
-        requester_pays=bool(config.get("request_payer")),
         **(keys or {}),
+        **({"requester_pays": True} if config.get("request_payer") else {}),  # icechunk 1.1.10 has no such argument
     )
 
 
