@@ -82,7 +82,9 @@ def test_a_plate_is_laid_out_and_opens_its_wells(plate: str) -> None:
         assert "P1" in text[0]
         assert text[1].split() == ["1", "2", "3"]
         assert {line.split()[0] for line in text[2:] if line[:1].isalpha()} == {"A", "B"}
-        await screen.press("right", "down")
+        await screen.press("right")
+        assert pane.told() == "A/2 · no image"
+        await screen.press("down")
         assert pane.cell is not None
         assert pane.cell.path.strip("/") == "B/2"
         assert "B/2" in pane.told()

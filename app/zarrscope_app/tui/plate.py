@@ -9,7 +9,7 @@ from textual import events
 from textual.geometry import Region, Size
 from textual.strip import Strip
 
-from zarrscope_app.presenters import Session, strings
+from zarrscope_app.presenters import Session
 from zarrscope_app.presenters.image.overview import Cell, OverviewPresenter, OverviewState
 from zarrscope_app.tui.cells import Cells
 from zarrscope_app.tui.characters import Look, cells_of
@@ -159,8 +159,7 @@ class PlateLines(Lines):
 
     # ------------------------------------------------------------------ moving
     def told(self) -> str:
-        cell = self.cell
-        return strings.joined(cell.name, cell.path, cell.sentence) if cell is not None else ""
+        return self.state.told(*self.at)
 
     def _go(self, row: int, column: int) -> None:
         state = self.state

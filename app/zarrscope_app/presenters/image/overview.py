@@ -73,6 +73,15 @@ class OverviewState:
     loading: int = 0
     sentence: str = ""
 
+    def told(self, row: int, column: int) -> str:
+        """The text about one place of the layout; an empty one is named, too."""
+        cell = next((c for c in self.cells if (c.row, c.column) == (row, column)), None)
+        if cell is not None and (cell.path or cell.sentence):
+            return strings.joined(cell.name, cell.path, cell.sentence)
+        if row >= len(self.rows) or column >= len(self.columns):
+            return ""
+        return strings.joined(f"{self.rows[row]}/{self.columns[column]}", words.EMPTY_CELL)
+
 
 @dataclass(frozen=True, eq=False)
 class _Thumbnail:

@@ -25,6 +25,7 @@ PARTS = {"magnitude": "magnitude", "phase": "phase", "real": "real part", "imagi
 _NUMBER = r"[+−-]?(?:\d[\d,]*\.?\d*|[.,]\d+)(?:[eE][+-]?\d+)?"
 _RANGE = re.compile(rf"(?P<lo>{_NUMBER})\s*(?:–|—|-|\.\.+|to|\s)\s*(?P<hi>{_NUMBER})")
 _WHOLE = re.compile(r"[+-]?\d+")
+EMPTY_CELL = "no image"
 
 
 def limit(value: float) -> str:
