@@ -265,4 +265,4 @@ def test_the_table_takes_any_cut_and_format(tmp_path: Path, window: Any, qtbot: 
     assert session.export.run() is not None
     qtbot.waitUntil(lambda: (tmp_path / session.export.state.target).is_file(), timeout=20_000)
     lines = (tmp_path / session.export.state.target).read_text().splitlines()
-    assert lines == [str(30 * row) for row in range(20)]
+    assert lines == [f"0x{30 * row:04x}" for row in range(20)], "as the table shows them"

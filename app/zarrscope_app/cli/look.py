@@ -21,7 +21,6 @@ from zarrscope_app.cli.console import (
 )
 from zarrscope_app.cli.info import JSON, told
 from zarrscope_app.cli.plain import plain, show_columns
-from zarrscope_app.presenters.origins import field, mark, origin_of
 
 if TYPE_CHECKING:
     from zarrscope.dialects import Child
@@ -64,6 +63,8 @@ def ls(url: str, node: str | None, sort: bool, long_: bool, as_json: bool, **how
     """
     hierarchy, group = opened(url, node, **how)
     if group.kind == "array" or group.metadata.listing_problem is not None:
+        from zarrscope_app.presenters.origins import origin_of
+
         itself = (group.path, group.kind, group.metadata, group.problem, origin_of(hierarchy, group.path))
         return _ended(_show_children(iter([itself]), len(group.path), as_json)[1])
     width, large, children = _listed(group, sort, as_json or long_)
@@ -169,6 +170,8 @@ def _line(
 
 def _mark(origin: str) -> list[tuple[str, str]]:
     """The piece of a line that says how a node was found; none for a node that the store listed."""
+    from zarrscope_app.presenters.origins import mark  # not sooner: opening a place can be interrupted at once
+
     told = mark(origin)
     return [(f"  ({told})", "quiet")] if told else []
 
@@ -200,6 +203,8 @@ def _demand(metadata: Metadata) -> ZarrscopeError | None:
 def _entry(
     name: str, kind: str | None, metadata: Metadata, error: ZarrscopeError | None, origin: str
 ) -> dict[str, Any]:
+    from zarrscope_app.presenters.origins import field
+
     entry: dict[str, Any] = {"name": name, "kind": kind, "found_by": field(origin)}
     if metadata is not None and metadata.kind == "array":
         entry |= {"shape": told(metadata, "shape", list(metadata.shape)), "dtype": metadata.dtype.name}
@@ -231,6 +236,8 @@ def tree(url: str, node: str | None, depth: int, most: int, as_json: bool, **how
     tree = hierarchy.tree(top.path) if depth > 1 else None  # one listing of all levels, if that is cheaper
     itself = int(_is_unread(top.metadata, top.problem))
     if as_json:
+        from zarrscope_app.presenters.origins import origin_of
+
         branch, unread = _branch(top, tree, depth, origin_of(hierarchy, top.path))
         show_json(branch)
         return _ended(unread if top.kind == "group" else itself)
