@@ -61,12 +61,27 @@ def test_three_missing_and_one_truncated_are_named(capsys: Any, volume: Path) ->
         *[["information", "chunk-missing", "/a"]] * 3,
         ["error", "chunk-undecodable", "/a"],
     ]
-    assert [line[line.index("key ") :] for line in lines] == [f"key 'a/c/{n}')" for n in (1, 7, 19, 4)]
+    assert [line[line.index("key ") :].partition(")")[0] for line in lines] == [f"key 'a/c/{n}'" for n in (1, 7, 19, 4)]
+    assert lines[3].endswith("restore the chunk from a copy, or erase it to read fill values.")
     assert err == "zarrscope: 1 error, 0 warnings, 3 pieces of information.\n"
     cut.unlink()
     assert zs(capsys, "check", volume)[0] == 0
     assert zs(capsys, "check", volume, "--expect-all")[0] == 1
     assert zs(capsys, "check", volume, "a", "--no-chunks")[:2] == (0, "")
+
+
+def test_a_line_ends_with_advice(capsys: Any, tmp_path: Path) -> None:
+    with zarrscope.open(str(tmp_path / "i.zarr"), "w-", dialect="v2") as h:
+        h.root.attrs.put({"multiscales": [{"version": "0.3", "axes": ["y", "q"], "datasets": [{"path": "0"}]}]})
+        h.create_array("/0", shape=(4, 4), dtype="u1", chunks=(4, 4))[...] = 1
+    code, out, _ = found(capsys, "check", tmp_path / "i.zarr")
+    assert code == 1
+    assert (
+        "error  ome-zarr  /  an axis must be named t, c, z, y or x (key '.zattrs' at /multiscales/0/axes/1). "
+        "Name it t, c, z, y or x; other names are possible from OME-Zarr 0.4 on." in out.splitlines()
+    )
+    listed = json.loads(zs(capsys, "check", tmp_path / "i.zarr", "--json")[1])["findings"]
+    assert all(each["advice"] for each in listed if each["code"] == "ome-zarr"), listed
 
 
 def test_json_is_the_same_every_time(capsys: Any, volume: Path) -> None:

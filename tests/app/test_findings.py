@@ -148,6 +148,7 @@ def test_problems_lists_what_attributes_counts(place: Path, mailbox: Mailbox) ->
         mailbox.run_until(lambda: s.problems.count == 2, SECONDS)
         told = {problem.headline for problem in s.problems.items}
         assert all(each[0].isupper() for each in told), told
+        assert all("Write it in full, such as micrometer." in each for each in told), told
         s.set_tab("attributes")
         mailbox.run_until(lambda: s.edit.state.summary == "OME-Zarr 0.5: valid · 2 remarks", SECONDS)
         s.problems.check()

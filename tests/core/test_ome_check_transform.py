@@ -85,7 +85,9 @@ def test_broken_attributes_never_raise_anything_else() -> None:
         for _ in range(fuzzer.random.choice((1, 2, 3))):
             value = fuzzer.broken(value)
         if isinstance(value, dict):
-            judged += bool(check(value))
+            found = check(value)
+            judged += bool(found)
+            assert all(each.advice.endswith(".") for each in found), found
             for name in systems(value)[:2]:
                 try:
                     transform(value, name, "out", [[1, 2]])

@@ -128,14 +128,16 @@ def check(
 
 
 def line(finding: Finding) -> str:
-    """One finding as one line of text, safe for the terminal: "error  chunk-truncated  /0  Chunk (1, 2) has …"."""
+    """One finding as one line of text, safe for the terminal: "error  chunk-truncated  /0  Chunk (1, 2) has …". The
+    advice is at its end."""
     from zarrscope_app.presenters import strings
 
     where = f"key {finding.key!r}" if finding.key is not None else ""
     if finding.pointer:
         where += f" at {finding.pointer}"
     text = f"{finding.severity}  {finding.code}  {finding.path}  {finding.message}"
-    return strings.clean(f"{text} ({where.strip()})" if where else text)
+    told = f"{text} ({where.strip()})" if where else text
+    return strings.clean(f"{told}{'' if told.endswith('.') else '.'} {finding.advice}" if finding.advice else told)
 
 
 class _Lines:

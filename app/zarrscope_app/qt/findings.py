@@ -87,7 +87,7 @@ class FindingsView(QWidget):
         sign = Label()
         sign.setPixmap(icon("warning" if finding.wrong else "info").pixmap(14, 14))
         text = Label(finding.sentence)
-        text.setToolTip(tip(finding.sentence))
+        text.setToolTip(tip(finding.details))
         text.setMinimumWidth(80)
         text.setWordWrap(True)
         palette = text.palette()
@@ -109,5 +109,5 @@ class FindingsView(QWidget):
         button = QToolButton()
         button.setText(literal(text))
         button.setAccessibleName(text)
-        button.setAccessibleDescription(finding.sentence)
+        button.setAccessibleDescription(finding.details)
         return button

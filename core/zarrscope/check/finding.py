@@ -58,7 +58,7 @@ def violation(found: Violation, path: str, key: str, base: str) -> Finding:
     """The finding for a rule of OME-Zarr that the attributes of node `path` break. `base`: the pointer of the
     attributes in the document `key`."""
     severity: Severity = "error" if found.strength == "must" else "warning"
-    return Finding(severity, "ome-zarr", path, found.message, key, base + found.pointer)
+    return Finding(severity, "ome-zarr", path, found.message, key, base + found.pointer, found.advice)
 
 
 def in_documents(finding: Finding, hierarchy: Hierarchy) -> bool:

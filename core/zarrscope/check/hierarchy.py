@@ -398,7 +398,8 @@ class _Check:
             findings += [violation(each, path, key, base) for each in ome_check(node.attributes)]
         try:
             for image in find_images(node):
-                findings += [Finding("warning", "ome-zarr", path, warning, key) for warning in image.warnings]
+                advice = "Correct this part of the group's attributes, or the array that it names."
+                findings += [Finding("warning", "ome-zarr", path, told, key, advice=advice) for told in image.warnings]
         except ZarrscopeError as error:
             findings.append(Finding("error", "ome-zarr", path, error.message, error.key, error.pointer, error.advice))
         return findings

@@ -17,6 +17,8 @@ _MODELS = {
 
 _MOST_OF_MODELS = 100
 """The most violations taken from ome-zarr-models, because finding the place of each takes a search."""
+_ADVICE = "Compare this part with the specification: programs that use ome-zarr-models refuse it."
+_REST = "Correct the findings above first, and check again."
 
 
 def _with_version(ome: Mapping[str, Any], name: str, version: str) -> dict[str, Any]:
@@ -51,11 +53,11 @@ def violations_of_models(ome: Mapping[str, Any], version: str) -> list[Violation
             for item in told[:_MOST_OF_MODELS]:
                 place = "".join(f"/{part}" for part in item["loc"] if isinstance(part, int) or str(part) in text)
                 message = " ".join(str(item["msg"]).split())
-                found.append(Violation(place or f"/{name}", f"ome-zarr-models: {message}"))
+                found.append(Violation(place or f"/{name}", f"ome-zarr-models: {message}", "must", _ADVICE))
             if len(told) > _MOST_OF_MODELS:
                 more = len(told) - _MOST_OF_MODELS
-                found.append(Violation(f"/{name}", f"ome-zarr-models: and {more:,} more such findings"))
+                found.append(Violation(f"/{name}", f"ome-zarr-models: and {more:,} more such findings", "must", _REST))
         except Exception as error:  # ome-zarr-models fails in unexpected ways on metadata that are badly wrong
             message = f"ome-zarr-models cannot judge this: {type(error).__name__}: {error}"
-            found.append(Violation(f"/{name}", message, "should"))
+            found.append(Violation(f"/{name}", message, "should", _ADVICE))
     return found

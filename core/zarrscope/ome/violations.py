@@ -17,8 +17,8 @@ class Violation:
 
     pointer: str
     message: str
-    strength: Strength = "must"
-    advice: str = ""
+    strength: Strength
+    advice: str
 
     def beneath(self, pointer: str) -> Violation:
         """The same violation in attributes that are at `pointer` of a larger value."""
@@ -32,11 +32,11 @@ class Rules:
         self.ome = ome
         self.found: list[Violation] = []
 
-    def must(self, pointer: str, message: str, advice: str = "") -> None:
+    def must(self, pointer: str, message: str, advice: str) -> None:
         """Adds a violation of a MUST."""
         self.found.append(Violation(pointer, message, "must", advice))
 
-    def should(self, pointer: str, message: str, advice: str = "") -> None:
+    def should(self, pointer: str, message: str, advice: str) -> None:
         """Adds a violation of a SHOULD."""
         self.found.append(Violation(pointer, message, "should", advice))
 

@@ -176,7 +176,7 @@ def findings_of(subject: Subject, violations: Sequence[Violation]) -> tuple[Fiel
     for each in sorted(violations, key=lambda v: v.strength != "must")[:MOST]:
         told = _offer(subject, each)
         sentence = words.finding(each.message, each.pointer)
-        found.append(FieldFinding(each.pointer, sentence, each.strength == "must", told))
+        found.append(FieldFinding(each.pointer, sentence, each.strength == "must", told, each.advice))
     return tuple(sorted(found, key=lambda each: (not each.wrong, not each.mend)))
 
 

@@ -224,7 +224,7 @@ class Judge:
                 return verdict(attributes, version_of(attributes))
             reason = faulty() if faulty is not None else ""
             told = words.still_faulty(key, reason)
-            return Verdict(told, (Violation("", told, "must"),), told) if reason else Verdict("")
+            return Verdict(told, (Violation("", told, "must", ""),), told) if reason else Verdict("")
 
         def done(outcome: JobResult[Verdict]) -> None:
             self._ticket = None

@@ -137,6 +137,13 @@ class FieldFinding:
     """Whether the finding is a broken rule; otherwise it is a remark."""
     mend: str = ""
     """The correction that is offered; "" if only a person can decide."""
+    advice: str = ""
+    """A sentence about the correction; "" if the finding itself says it."""
+
+    @property
+    def details(self) -> str:
+        """The sentence with the advice."""
+        return f"{self.sentence}. {self.advice}" if self.advice else self.sentence
 
 
 @frozen
