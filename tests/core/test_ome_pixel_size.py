@@ -19,8 +19,8 @@ from zarrscope.jsondoc.edits import apply
 from zarrscope.ome.edits import ChannelEdit, set_axis, set_channel
 from zarrscope.ome.metadata import multiscales
 from zarrscope.ome.pixel_size import pixel_sizes, set_pixel_sizes
-from zarrscope.ome.units import unit_name
-from zarrscope.ome.validate import UNITS, check
+from zarrscope.ome.units import UNITS, unit_name
+from zarrscope.ome.validate import check
 
 AXES = [{"name": n, "type": "space", "unit": "micrometer"} for n in "zyx"]
 SHAPES: dict[str, tuple[int, ...]] = {"0": (9, 64, 65), "1": (9, 32, 33), "2": (9, 16, 17)}

@@ -7,7 +7,7 @@ import re
 from fractions import Fraction
 
 from zarrscope.ome.pixel_size import spelled
-from zarrscope.ome.validate import UNITS
+from zarrscope.ome.units import UNITS
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.units import METRES, SECONDS
 

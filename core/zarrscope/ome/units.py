@@ -8,6 +8,20 @@ from __future__ import annotations
 
 from types import MappingProxyType
 
+UNITS = {
+    "space": (
+        "angstrom attometer centimeter decimeter exameter femtometer foot gigameter hectometer inch kilometer "
+        "megameter meter micrometer mile millimeter nanometer parsec petameter picometer terameter yard yoctometer "
+        "yottameter zeptometer zettameter"
+    ).split(),
+    "time": (
+        "attosecond centisecond day decisecond exasecond femtosecond gigasecond hectosecond hour kilosecond "
+        "megasecond microsecond millisecond minute nanosecond petasecond picosecond second terasecond yoctosecond "
+        "yottasecond zeptosecond zettasecond"
+    ).split(),
+}
+"""The units that OME-Zarr recommends, by the type of the axis, named as in UDUNITS-2."""
+
 _PREFIXES = {
     "y": "yocto", "z": "zepto", "a": "atto", "f": "femto", "p": "pico", "n": "nano", "u": "micro", "µ": "micro",
     "μ": "micro", "m": "milli", "c": "centi", "d": "deci", "h": "hecto", "k": "kilo", "M": "mega", "G": "giga",

@@ -17,6 +17,7 @@ from zarrscope.errors import BadMetadata
 from zarrscope.ome.early_versions import EARLY, EarlyRules, early_version
 from zarrscope.ome.foreign_models import violations_of_models
 from zarrscope.ome.transforms import TransformError, check_parameters
+from zarrscope.ome.units import UNITS
 from zarrscope.ome.violations import Rules, Violation, are_numbers, is_octet, stated_version
 
 _NAME = re.compile(r"[A-Za-z0-9]+")
@@ -28,19 +29,6 @@ _STATED = {
 }
 """Members that should be there, in words."""
 _PATH_0_6 = re.compile(r"(?!__)(?!\.+$)[A-Za-z0-9_.-]+")
-UNITS = {
-    "space": (
-        "angstrom attometer centimeter decimeter exameter femtometer foot gigameter hectometer inch kilometer "
-        "megameter meter micrometer mile millimeter nanometer parsec petameter picometer terameter yard yoctometer "
-        "yottameter zeptometer zettameter"
-    ).split(),
-    "time": (
-        "attosecond centisecond day decisecond exasecond femtosecond gigasecond hectosecond hour kilosecond "
-        "megasecond microsecond millisecond minute nanosecond petasecond picosecond second terasecond yoctosecond "
-        "yottasecond zeptosecond zettasecond"
-    ).split(),
-}
-"""The units that OME-Zarr recommends, by the type of the axis, named as in UDUNITS-2."""
 
 
 def validate(attributes: Mapping[str, Any], strict: bool = False) -> None:

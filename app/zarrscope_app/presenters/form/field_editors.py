@@ -21,7 +21,7 @@ from typing import Any, Literal, TypeVar
 from zarrscope.errors import Unsupported
 from zarrscope.model.frozen import frozen
 from zarrscope.model.plugins import failing, loaded, registered
-from zarrscope.ome.validate import UNITS
+from zarrscope.ome.units import UNITS
 from zarrscope_app.presenters import strings
 
 Editor = Literal["line", "choice", "check", "colour", "date", "none"]

@@ -17,8 +17,7 @@ from zarrscope.model.frozen import frozen
 from zarrscope.ome.early_versions import early_version
 from zarrscope.ome.edits import ChannelEdit, Edit, colour_digits, edit, new_window, set_channel
 from zarrscope.ome.metadata import TYPE_OF_NAME, Channel, number
-from zarrscope.ome.units import unit_name
-from zarrscope.ome.validate import UNITS
+from zarrscope.ome.units import UNITS, unit_name
 from zarrscope.ome.violations import Violation
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form import words

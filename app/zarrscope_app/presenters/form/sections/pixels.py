@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from zarrscope.ome.edits import Edit, set_axis
 from zarrscope.ome.pixel_size import PixelSizes, pixel_sizes, set_pixel_sizes, spelled
-from zarrscope.ome.validate import UNITS
+from zarrscope.ome.units import UNITS
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form import words
 from zarrscope_app.presenters.form.sections.model import Section, Subject, is_image, make_field
