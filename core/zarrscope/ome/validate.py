@@ -18,16 +18,9 @@ from zarrscope.ome.early_versions import EARLY, EarlyRules, early_version
 from zarrscope.ome.foreign_models import violations_of_models
 from zarrscope.ome.transforms import TransformError, check_parameters
 from zarrscope.ome.units import UNITS
-from zarrscope.ome.violations import Rules, Violation, are_numbers, is_octet, stated_version
+from zarrscope.ome.violations import STATED, Rules, Violation, are_numbers, is_octet, stated_version
 
 _NAME = re.compile(r"[A-Za-z0-9]+")
-_STATED = {
-    "name": "the name",
-    "type": "the type of downscaling",
-    "metadata": "the metadata of downscaling",
-    "maximumfieldcount": "the largest number of fields (maximumfieldcount)",
-}
-"""Members that should be there, in words."""
 _PATH_0_6 = re.compile(r"(?!__)(?!\.+$)[A-Za-z0-9_.-]+")
 
 
@@ -122,7 +115,7 @@ class _Checker(Rules):
                 if name not in entry:
                     self.should(
                         f"{at}/{name}",
-                        f"{_STATED[name]} should be stated",
+                        f"{STATED[name]} should be stated",
                         f"Add {name!r}, so that readers need not guess it.",
                     )
             if self.version == "0.6":
@@ -444,7 +437,7 @@ class _Checker(Rules):
                 if name not in item:
                     self.should(
                         f"{here}/{name}",
-                        f"{_STATED[name]} should be stated",
+                        f"{STATED[name]} should be stated",
                         f"Add {name!r}, so that readers need not guess it.",
                     )
         wells = self.objects(plate, "wells", at)

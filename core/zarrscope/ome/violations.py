@@ -9,6 +9,15 @@ from typing import Any, Literal, TypeGuard
 Strength = Literal["must", "should"]
 
 
+STATED = {
+    "name": "the name",
+    "type": "the type of downscaling",
+    "metadata": "the metadata of downscaling",
+    "maximumfieldcount": "the largest number of fields (maximumfieldcount)",
+}
+"""Members that should be there, in words."""
+
+
 @dataclass(frozen=True, slots=True)
 class Violation:
     """A rule of OME-Zarr that attributes break: `pointer` (RFC 6901) into the attributes, the fault there, and whether
