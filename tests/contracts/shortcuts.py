@@ -22,7 +22,7 @@ from typing import Any
 
 if not __package__:
     root = Path(__file__).resolve().parents[2]
-    sys.path[:0] = [str(root / "core"), str(root / "app")]
+    sys.path[:0] = [str(root / name) for name in ("core", "app", "tests")]
 
 import numpy as np
 from numpy.typing import NDArray
