@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 import zarrscope
-from narrowing import as_array
 from zarrscope.dialects import dialect_named, parse_cache
 from zarrscope.dialects.parse_cache import parsed
+from zarrscope.model.metadata import ArrayMetadata
 from zarrscope.runtime.memo import Memo
 from zarrscope.runtime.tuning import PARSED_BYTES, PARSED_DOCUMENTS
 from zarrscope.stores.memory import MemoryStore
@@ -72,7 +72,8 @@ def test_the_same_bytes_elsewhere_are_another_node() -> None:
         node = parsed(dialect, path, {f"{path[1:]}/zarr.json": document})
         assert node is not None
         assert node.path == path
-        assert as_array(node).metadata.keys.key((0,)) == f"{path[1:]}/c/0"
+        assert isinstance(node.metadata, ArrayMetadata)
+        assert node.metadata.keys.key((0,)) == f"{path[1:]}/c/0"
 
 
 def test_how_it_was_opened_counts() -> None:
