@@ -44,10 +44,10 @@ def shelf() -> Shelf:
     return Shelf()
 
 
-def with_map(workspace: Workspace, shelf: Shelf, mailbox: Mailbox) -> ChunksPresenter:
-    """Opens the array /a; returns the presenter of its chunks, with the map drawn."""
+def with_map(workspace: Workspace, shelf: Shelf, mailbox: Mailbox, path: str = "/a") -> ChunksPresenter:
+    """Opens an array; returns the presenter of its chunks, with the map drawn."""
     session = workspace.open(shelf.address)
-    session.select("/a")
+    session.select(path)
     mailbox.run_until(settled(session))
     chunks = session.chunks
     chunks.look()
@@ -343,12 +343,7 @@ def test_of_a_large_chunk_only_the_first_bytes_are_read_unasked(
 def test_a_chosen_shard_tells_where_its_index_is(shelf: Shelf, workspace: Workspace, mailbox: Mailbox) -> None:
     hierarchy = zarrscope.open(shelf, "a")
     hierarchy.create_array("/s", shape=(20, 20), dtype="u2", chunks=(5, 5), shards=(10, 10))[:5, :5] = 7
-    session = workspace.open(shelf.address)
-    session.select("/s")
-    mailbox.run_until(settled(session))
-    chunks = session.chunks
-    chunks.look()
-    mailbox.run_until(lambda: chunks.state.cells is not None)
+    chunks = with_map(workspace, shelf, mailbox, "/s")
     chunks.choose(0, 0)
     mailbox.run_until(lambda: "First bytes" in parts_of(chunks))
     assert chunks.state.chosen is not None

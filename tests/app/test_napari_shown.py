@@ -97,6 +97,17 @@ def test_a_view_is_copied_and_opened_again(hand: Hand, place: Path) -> None:
     assert "was cut or changed" in hand.dock.facts.text()
 
 
+def with_unsaved_name(hand: Hand, place: Path) -> Any:
+    """The session of the dock, opened for writing, with a name that is not saved yet."""
+    hand.add(str(place))
+    session: Any = hand.dock.session
+    session.set_writable(True)
+    hand.wait(lambda: session.state.writable and session.edit.state.ways[0] == "image")
+    session.edit.edit("name", "other")
+    hand.wait(lambda: session.edit.unsaved == 1)
+    return session
+
+
 @pytest.mark.parametrize("answer", ["cancel", "discard", "save"])
 def test_the_dock_asks_before_it_closes_over_changes(
     answer: str, hand: Hand, place: Path, monkeypatch: pytest.MonkeyPatch
@@ -114,12 +125,7 @@ def test_the_dock_asks_before_it_closes_over_changes(
             """Answers the question at once."""
 
     monkeypatch.setattr("zarrscope_app.napari.closing.CloseQuestion", Question)
-    hand.add(str(place))
-    session: Any = hand.dock.session
-    session.set_writable(True)
-    hand.wait(lambda: session.state.writable and session.edit.state.ways[0] == "image")
-    session.edit.edit("name", "other")
-    hand.wait(lambda: session.edit.unsaved == 1)
+    session = with_unsaved_name(hand, place)
     frame: Any = hand.dock.parent()
     while not hasattr(frame, "destroyOnClose"):
         frame = frame.parent()
@@ -151,12 +157,7 @@ def test_the_menus_of_napari_ask_before_they_close_the_window_over_changes(
             """Answers the question at once."""
 
     monkeypatch.setattr("zarrscope_app.napari.closing.CloseQuestion", Question)
-    hand.add(str(place))
-    session: Any = hand.dock.session
-    session.set_writable(True)
-    hand.wait(lambda: session.state.writable and session.edit.state.ways[0] == "image")
-    session.edit.edit("name", "other")
-    hand.wait(lambda: session.edit.unsaved == 1)
+    session = with_unsaved_name(hand, place)
     window = hand.viewer.window._qt_window
     hand.in_loop(window.close)
     assert len(asked) == 1

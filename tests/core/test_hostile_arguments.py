@@ -101,7 +101,7 @@ def test_a_path_that_is_no_text_is_a_type_error(h: zarrscope.Hierarchy) -> None:
     for node in (h, h["/g"]):
         for path in (1, None, b"a", Path("a")):
             with pytest.raises(TypeError, match="the path of a node is text"):
-                node[path]  # type: ignore[index]  # on purpose
+                node[path]  # type: ignore[index]  # no text: it must be refused
 
 
 @pytest.mark.parametrize("path", ["/g", "/g/a"])

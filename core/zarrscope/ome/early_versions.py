@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from zarrscope.ome.violations import Rules, are_numbers, is_octet, stated_version
+from zarrscope.ome.violations import Rules, stated_version
 
 EARLY = ("0.1", "0.2", "0.3")
 VERSIONS = (*EARLY, "0.4", "0.5", "0.6")
@@ -122,17 +122,7 @@ class EarlyRules(Rules):
         omero = self.part("omero")
         channels = self.objects(omero, "channels", "/omero") if omero.get("channels") != [] else []
         for i, channel in enumerate(channels):
-            at = f"/omero/channels/{i}"
-            color = self.text(channel, "color", at, needed=True)
-            if color is not None and not re.fullmatch(r"[0-9A-Fa-f]{6}", color):
-                self.should(f"{at}/color", "a color is six hexadecimal digits", "Write it like 00FF00, without a #.")
-            window = channel.get("window")
-            ends = (
-                [window.get(name) for name in ("min", "max", "start", "end")] if isinstance(window, Mapping) else None
-            )
-            if ends is None or not are_numbers(ends):
-                advice = "Write all four numbers: the range of the data as min and max, the contrast as start and end."
-                self.must(f"{at}/window", "a window has the numbers min, max, start and end", advice)
+            self.channel(channel, f"/omero/channels/{i}", color="should")
 
     # ------------------------------------------------------------------ labels
     def label(self) -> None:
@@ -142,21 +132,11 @@ class EarlyRules(Rules):
         if "multiscales" not in self.ome:
             advice = "Add multiscales with the levels of the label image."
             self.must("/multiscales", "a label image must also have multiscales", advice)
-        source = label.get("source", {})
-        if not isinstance(source, Mapping) or not isinstance(source.get("image", ""), str):
-            advice = 'Write the path of the image, such as {"image": "../../"}.'
-            self.must(f"{at}/source", "source must be an object whose image is a path", advice)
+        self.source(label)
         for name in ("colors",) if self.version == "0.1" else ("colors", "properties"):
             items = self.objects(label, name, at, needed=False) if label.get(name) != [] else []
             for i, item in enumerate(items):
-                value, here = item.get("label-value"), f"{at}/{name}/{i}"
-                if type(value) is not int and not (isinstance(value, float) and value.is_integer()):
-                    advice = "Write the value that the label's pixels have."
-                    self.must(f"{here}/label-value", "label-value must be a whole number", advice)
-                rgba = item.get("rgba")
-                if "rgba" in item and not (are_numbers(rgba) and len(rgba) == 4 and all(is_octet(n) for n in rgba)):
-                    advice = "Write red, green, blue and opacity, such as [255, 0, 0, 255]."
-                    self.must(f"{here}/rgba", "rgba must be four whole numbers, 0 to 255", advice)
+                self.label_value(item, f"{at}/{name}/{i}")
             if name == "colors":
                 self.unique([item.get("label-value") for item in items], f"{at}/{name}", "label-value")
 

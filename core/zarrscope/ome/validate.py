@@ -18,7 +18,7 @@ from zarrscope.ome.early_versions import EARLY, EarlyRules, early_version
 from zarrscope.ome.foreign_models import violations_of_models
 from zarrscope.ome.transforms import TransformError, check_parameters
 from zarrscope.ome.units import UNITS
-from zarrscope.ome.violations import STATED, Rules, Violation, are_numbers, is_octet, stated_version
+from zarrscope.ome.violations import STATED, Rules, Violation, are_numbers, stated_version
 
 _NAME = re.compile(r"[A-Za-z0-9]+")
 _PATH_0_6 = re.compile(r"(?!__)(?!\.+$)[A-Za-z0-9_.-]+")
@@ -211,24 +211,7 @@ class _Checker(Rules):
             self.must("/omero", "omero must be an object", "Write it as an object with 'channels', or remove it.")
             return
         for i, channel in enumerate(self.objects(omero, "channels", "/omero")):
-            at = f"/omero/channels/{i}"
-            color = self.text(channel, "color", at, needed=True)
-            if color is not None and not re.fullmatch(r"[0-9A-Fa-f]{6}", color):
-                self.must(
-                    f"{at}/color",
-                    "a color is six hexadecimal digits",
-                    "Write red, green and blue like 00FF00, without a #.",
-                )
-            window = channel.get("window")
-            ends = (
-                [window.get(name) for name in ("min", "max", "start", "end")] if isinstance(window, Mapping) else None
-            )
-            if ends is None or not are_numbers(ends):
-                self.must(
-                    f"{at}/window",
-                    "a window has the numbers min, max, start and end",
-                    "Write all four: min and max as the range of the values, start and end as the contrast.",
-                )
+            self.channel(channel, f"/omero/channels/{i}", color="must")
 
     # ------------------------------------------------------------------ coordinate systems (0.6)
     def systems(self, owner: Mapping[str, Any], at: str, *, needed: bool) -> dict[str, int]:
@@ -384,32 +367,11 @@ class _Checker(Rules):
                 "the colors of the labels should be stated",
                 "Add a color for each label value, or leave the choice to readers.",
             )
-        if "source" in label:
-            source = label["source"]
-            if not isinstance(source, Mapping) or not isinstance(source.get("image", ""), str):
-                self.must(
-                    "/image-label/source",
-                    "source must be an object whose image is a path",
-                    'Write the path of the image, such as {"image": "../../"}.',
-                )
+        self.source(label)
         for name in ("colors", "properties"):
             items = self.objects(label, name, "/image-label", needed=False)
             for i, item in enumerate(items):
-                at = f"/image-label/{name}/{i}"
-                value = item.get("label-value")
-                if type(value) is not int and not (isinstance(value, float) and value.is_integer()):
-                    self.must(
-                        f"{at}/label-value",
-                        "label-value must be a whole number",
-                        "Write the value that the label's pixels have.",
-                    )
-                rgba = item.get("rgba")
-                if "rgba" in item and not (are_numbers(rgba) and len(rgba) == 4 and all(is_octet(n) for n in rgba)):
-                    self.must(
-                        f"{at}/rgba",
-                        "rgba must be four whole numbers, 0 to 255",
-                        "Write red, green, blue and opacity, such as [255, 0, 0, 255].",
-                    )
+                self.label_value(item, f"/image-label/{name}/{i}")
             self.unique([item.get("label-value") for item in items], f"/image-label/{name}", "label-value")
 
     # ------------------------------------------------------------------ plates

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeGuard
@@ -109,13 +110,44 @@ class Rules:
                 "/labels", "labels must be a list of paths", 'List the paths of the label images, such as ["cells"].'
             )
 
+    def channel(self, channel: Mapping[str, Any], at: str, color: Strength) -> None:
+        """Checks how a channel is displayed. `color`: the strength of the rule for the form of its color."""
+        stated = self.text(channel, "color", at, needed=True)
+        if stated is not None and not re.fullmatch(r"[0-9A-Fa-f]{6}", stated):
+            say = self.must if color == "must" else self.should
+            advice = "Write red, green and blue like 00FF00, without a #."
+            say(f"{at}/color", "a color is six hexadecimal digits", advice)
+        window = channel.get("window")
+        ends = [window.get(name) for name in ("min", "max", "start", "end")] if isinstance(window, Mapping) else None
+        if ends is None or not are_numbers(ends):
+            advice = "Write all four: min and max as the range of the values, start and end as the contrast."
+            self.must(f"{at}/window", "a window has the numbers min, max, start and end", advice)
+
+    def source(self, label: Mapping[str, Any]) -> None:
+        """Checks the path from a label image to its image."""
+        source = label.get("source", {})
+        if not isinstance(source, Mapping) or not isinstance(source.get("image", ""), str):
+            advice = 'Write the path of the image, such as {"image": "../../"}.'
+            self.must("/image-label/source", "source must be an object whose image is a path", advice)
+
+    def label_value(self, item: Mapping[str, Any], at: str) -> None:
+        """Checks an entry about one label value: its number, and its color."""
+        value = item.get("label-value")
+        if type(value) is not int and not (isinstance(value, float) and value.is_integer()):
+            advice = "Write the value that the label's pixels have."
+            self.must(f"{at}/label-value", "label-value must be a whole number", advice)
+        rgba = item.get("rgba")
+        if "rgba" in item and not (are_numbers(rgba) and len(rgba) == 4 and all(_is_octet(n) for n in rgba)):
+            advice = "Write red, green, blue and opacity, such as [255, 0, 0, 255]."
+            self.must(f"{at}/rgba", "rgba must be four whole numbers, 0 to 255", advice)
+
 
 def are_numbers(value: object) -> TypeGuard[list[float]]:
     """Whether a value is a list of numbers."""
     return isinstance(value, list) and all(isinstance(n, (int, float)) and not isinstance(n, bool) for n in value)
 
 
-def is_octet(value: object) -> bool:
+def _is_octet(value: object) -> bool:
     """Whether a value is a whole number from 0 to 255."""
     return type(value) is int and 0 <= value <= 255
 
