@@ -18,7 +18,7 @@ import tarfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PACKAGES = frozenset({"qt", "display", "tmux", "chromium"})
+PACKAGES = frozenset({"qt", "display", "tmux", "chromium", "zsh", "fish"})
 
 
 def platform() -> str:
@@ -86,7 +86,10 @@ def missing(thing: str) -> str | None:
     return {
         "qt": _qt,
         "display": _display,
-        "tmux": lambda: None if shutil.which("tmux") else "no tmux: install the system package tmux",
+        "tmux": lambda: _program("tmux"),
+        "bash": lambda: _program("bash"),
+        "zsh": lambda: _program("zsh"),
+        "fish": lambda: _program("fish"),
         "chromium": lambda: None if chromium() else "no Chromium: install the system package chromium",
         "jupyterlab": lambda: _lacks("jupyterlab", "playwright"),
         "notebook": lambda: _lacks("notebook", "playwright"),
@@ -103,6 +106,10 @@ def missing(thing: str) -> str | None:
         "redis": lambda: _server("redis"),
         "ome": lambda: None if ome() else "no ome-zarr-py: packaging/check makes .venv-ome, or set ZARRSCOPE_OME",
     }[thing]()
+
+
+def _program(name: str) -> str | None:
+    return None if shutil.which(name) else f"no {name}: install the system package {name}"
 
 
 def _cases() -> str | None:
