@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -266,6 +268,40 @@ def test_the_listing_of_napari_hub_is_complete(built: tuple[Path, Path, Path]) -
     manifest = contents["zarrscope_app/napari/napari.yaml"].decode()
     assert re.search(r"^display_name: \w+$", manifest, re.M)
     assert "visibility: hidden" not in manifest
+
+
+def test_a_package_index_accepts_the_wheel_and_the_sdist(built: tuple[Path, Path, Path]) -> None:
+    pytest.importorskip("twine", reason="needs twine: pip install '.[test]'")
+    command = [sys.executable, "-m", "twine", "check", "--strict", str(built[0]), str(built[1])]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("PASSED") == 2
+
+
+def test_the_pictures_of_the_readme_show_on_a_package_index(tmp_path: Path) -> None:
+    """The project has no address yet, so the metadata are made from a copy that names one."""
+    markdown = pytest.importorskip("readme_renderer.markdown", reason="needs readme_renderer: pip install '.[test]'")
+    for name in ("README.md", "LICENSE", "packaging/index_readme.py", "core/zarrscope/__init__.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(machine.ROOT / name, tmp_path / name)
+    project = (machine.ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    address = "https://example.org/people/zarrscope"
+    named = project.replace("[project.urls]\n", f'[project.urls]\nRepository = "{address}/"\n')
+    (tmp_path / "pyproject.toml").write_text(named, encoding="utf-8")
+    command = [sys.executable, "-m", "hatchling", "metadata"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=100, check=True)
+    page = markdown.render(json.loads(done.stdout)["readme"]["text"])
+    assert page is not None
+    pictures = re.findall(r'<img [^>]*src="([^"]*)"', page)
+    links = re.findall(r'<a [^>]*href="([^"#]+)"', page)
+    assert len(pictures) == 4
+    own = [link for link in links if link.startswith(address)]
+    assert len(own) > 15
+    for link, kind in [*((each, "raw") for each in pictures), *((each, "blob") for each in own)]:
+        start, _, file = link.partition(f"/{kind}/HEAD/")
+        assert start == address
+        assert (machine.ROOT / file).is_file(), file
+    assert all(link.startswith("https://") for link in links)
 
 
 def test_the_citation_is_of_this_project() -> None:
