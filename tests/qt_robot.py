@@ -339,3 +339,16 @@ def wait_for_picture(robot: QtRobot, view: SlicePresenter, expected: np.ndarray)
         return np.array_equal(found if expected.ndim == 3 else found[..., 0], expected)
 
     robot.wait(shown, "the picture")
+
+
+def luminance(colour: Any) -> float:
+    """The relative luminance of a QColor, WCAG 2.1."""
+    parts = (colour.redF(), colour.greenF(), colour.blueF())
+    red, green, blue = (v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in parts)
+    return float(0.2126 * red + 0.7152 * green + 0.0722 * blue)
+
+
+def contrast(one: Any, other: Any) -> float:
+    """The contrast of two QColors, WCAG 2.1: 1 to 21."""
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)

@@ -189,7 +189,7 @@ def test_a_mended_finding_of_a_check_leaves_problems_once_it_is_saved(place: Pat
         assert listed(s, "/a.zarr") == 2, "it is stored as before"
         s.edit.save()
         mailbox.run_until(lambda: listed(s, "/a.zarr") == 1, SECONDS)
-        assert "Checked: / and all beneath" in s.problems.sentence
+        assert "Checked: the whole hierarchy" in s.problems.sentence
         s.edit.mend(s.edit.state.findings[0].pointer)
         mailbox.run_until(lambda: s.edit.state.summary == "OME-Zarr 0.5: valid", SECONDS)
         s.edit.save()

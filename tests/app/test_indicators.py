@@ -20,17 +20,6 @@ THEMES = {"light": ("#efefef", "#ffffff", "#000000"), "dark": ("#2d2d30", "#1e1e
 STATES = ("Unchecked", "PartiallyChecked", "Checked")
 
 
-def luminance(colour: Any) -> float:
-    parts = (colour.redF(), colour.greenF(), colour.blueF())
-    red, green, blue = (v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in parts)
-    return float(0.2126 * red + 0.7152 * green + 0.0722 * blue)
-
-
-def contrast(one: Any, other: Any) -> float:
-    low, high = sorted((luminance(one), luminance(other)))
-    return (high + 0.05) / (low + 0.05)
-
-
 def painted(qtbot: Any, theme: str, state: str, enabled: bool, style: str = "fusion") -> tuple[Any, Any]:
     """Returns a picture of a check box in a window of that theme, and the rectangle of its indicator."""
     from qtpy.QtCore import Qt
@@ -66,6 +55,8 @@ def painted(qtbot: Any, theme: str, state: str, enabled: bool, style: str = "fus
 @pytest.mark.parametrize("enabled", [True, False])
 @pytest.mark.parametrize("theme", THEMES)
 def test_a_check_box_is_seen_in_every_state(qtbot: Any, theme: str, enabled: bool) -> None:
+    from qt_robot import contrast
+
     marks = {}
     for state in STATES:
         image, square = painted(qtbot, theme, state, enabled)

@@ -17,8 +17,10 @@ from zarrscope.runtime.threads import Mailbox
 from zarrscope_app.presenters import Session, SessionStatus, Workspace
 from zarrscope_app.presenters.commands import NODE_COMMANDS
 from zarrscope_app.presenters.differences import COMPARED
-from zarrscope_app.presenters.problems import MANY_CHUNKS, UNLOOKED, beneath, row_of
+from zarrscope_app.presenters.problem_rows import SIGNS, rows_of
+from zarrscope_app.presenters.problems import MANY_CHUNKS, UNLOOKED
 from zarrscope_app.presenters.session.actions import perform
+from zarrscope_app.presenters.strings import Problem
 
 
 @pytest.fixture
@@ -47,9 +49,9 @@ def test_nothing_is_claimed_before_anything_was_checked(shelf: Shelf, workspace:
     assert "No problems" not in problems.sentence
     problems.check()
     assert problems.checking
-    assert problems.sentence.startswith("Checking /…")
+    assert problems.sentence == "Checking the whole hierarchy…"
     mailbox.run_until(lambda: not problems.checking)
-    told = "No problems were found. Checked: / and all beneath, every document and 32 chunks, stored or not."
+    told = "No problems were found. Checked: the whole hierarchy, every document and 32 chunks, stored or not."
     assert problems.sentence.startswith(told)
 
 
@@ -81,11 +83,12 @@ def test_what_is_wrong_is_found_with_its_place(shelf: Shelf, workspace: Workspac
     mailbox.run_until(lambda: not session.problems.checking)
     assert session.state.tab == "problems"
     (found,) = session.problems.items
-    assert beneath(found) == (found.place,), "the details, which only repeat both, are left out of the list"
+    (row,) = session.problems.rows
+    assert row.beneath == (found.place,), "the details, which only repeat both, are left out of the list"
     assert (found.path, found.severity) == ("/a", "error")
     assert "a/c/1/2" in found.place
-    assert row_of(found).startswith("/a · Chunk (1, 2)"), "a list names the node"
-    assert row_of(replace(found, path="/")) == found.headline
+    assert row.text.startswith("/a · Chunk (1, 2)"), "a list names the node"
+    assert rows_of([replace(found, path="/")])[0].text == found.headline
     assert session.problems.sentence.startswith("1 problem. Checked: ")
     session.select("/b")
     mailbox.run_until(settled(session))
@@ -116,6 +119,55 @@ def test_a_check_is_stopped_and_goes_on(shelf: Shelf, workspace: Workspace, mail
     assert problems.sentence == UNLOOKED
 
 
+def test_the_sentence_says_where_the_check_is(shelf: Shelf, workspace: Workspace, mailbox: Mailbox) -> None:
+    problems = opened(shelf, workspace, mailbox).problems
+    told: list[str] = []
+    problems.changed.connect(lambda: told.append(problems.sentence))
+    shelf.hold("b/c")
+    problems.check()
+    mailbox.run_until(lambda: problems.sentence.startswith("Checking the whole hierarchy, now at /b"))
+    shelf.release()
+    mailbox.run_until(lambda: not problems.checking)
+    assert not [sentence for sentence in told if "· /" in sentence or "/…" in sentence], told
+
+
+# ---------------------------------------------------------------------------------------------- rows
+def test_each_severity_has_a_sign_of_its_own_shape() -> None:
+    from zarrscope_resources import icons
+
+    for signs in zip(*((s.icon, s.character, s.narrow, s.name) for s in SIGNS.values()), strict=True):
+        assert len(set(signs)) == len(SIGNS), signs
+    drawn = {icons.svg(sign.icon) for sign in SIGNS.values()}
+    assert len(drawn) == len(SIGNS), "different drawings, not one in several colours"
+
+
+def test_two_findings_with_one_sentence_are_two_different_rows(tmp_path: Path, mailbox: Mailbox) -> None:
+    axes = [{"name": "y", "type": "space"}, {"name": "x", "type": "space"}]
+    levels = [{"path": "0", "coordinateTransformations": [{"type": "scale", "scale": [1.0, 1.0]}]}]
+    image = {"name": "i", "metadata": {}, "axes": axes, "datasets": levels}
+    h = zarrscope.open(tmp_path / "i", "w-")
+    h.root.attrs.put({"ome": {"version": "0.5", "multiscales": [image, image]}})
+    h.create_array("/0", shape=(8, 8), dtype="u2", chunks=(4, 4))[...] = 1
+    session = Session(str(tmp_path / "i"), mailbox)
+    mailbox.run_until(settled(session))
+    session.problems.check()
+    mailbox.run_until(lambda: not session.problems.checking)
+    texts = [row.text for row in session.problems.rows]
+    assert len(set(texts)) == len(texts)
+    assert len([text for text in texts if "/ome/multiscales/1/" in text]) == 1, texts
+    assert str(tmp_path) not in "".join(texts), "the address of the store, which all share, is left out"
+    session.close()
+
+
+def test_the_same_warning_about_the_session_and_about_its_root_is_one(
+    shelf: Shelf, workspace: Workspace, mailbox: Mailbox
+) -> None:
+    problems = opened(shelf, workspace, mailbox).problems
+    for path in ("", "/", ""):
+        problems.add(Problem("warning", "The documents are old.", path=path))
+    assert [row.text for row in problems.rows] == ["The documents are old."]
+
+
 # ---------------------------------------------------------------------------------------------- another place
 def compared(session: Session, mailbox: Mailbox, other: Path, *, values: bool = False) -> None:
     session.problems.compare(str(other), values=values)
@@ -134,7 +186,7 @@ def test_another_place_is_compared_and_it_is_said_what_was(
     mailbox.run_until(settled(session))
     compared(session, mailbox, tmp_path / "two")
     assert not session.problems.items
-    assert "No difference: / and all beneath compared with" in session.problems.sentence
+    assert "No difference: the whole hierarchy compared with" in session.problems.sentence
     assert "not the values" in session.problems.sentence
     h = zarrscope.open(tmp_path / "two", "r+")
     as_array(h["/g/a"])[0, 0] = 9
@@ -216,4 +268,27 @@ def test_in_the_window_a_mended_finding_leaves_the_list_with_the_save(qtbot: Any
     session.edit.save()
     qtbot.waitUntil(lambda: len(rows()) == 1, timeout=60_000)
     assert "axes/1/unit" in rows()[0]
-    assert "1 problem. Checked: / and all beneath" in pane.sentence.text()
+    assert "1 problem. Checked: the whole hierarchy" in pane.sentence.text()
+
+
+@pytest.mark.needs("qt", "display")
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_the_window_paints_each_severity_in_its_own_shape_and_colour(qtbot: Any, dark: bool) -> None:
+    from qtpy.QtGui import QColor, QPalette
+
+    from qt_robot import contrast
+    from zarrscope_app.qt import theme
+
+    palette = QPalette(QColor(40, 40, 40) if dark else QColor(240, 240, 240))
+    theme.follow(palette)
+    try:
+        pictures = [theme.signal(sign.icon).pixmap(16, 16).toImage() for sign in SIGNS.values()]
+        masks = {
+            bytes(image.pixelColor(x, y).alpha() > 100 for y in range(16) for x in range(16)) for image in pictures
+        }
+        assert len(masks) == len(SIGNS), "without colour they still differ"
+        for sign in SIGNS.values():
+            color = theme.severity_color(sign.icon, palette)
+            assert contrast(color, palette.color(QPalette.ColorRole.Window)) >= 3, sign.name
+    finally:
+        theme.follow(None)

@@ -333,7 +333,7 @@ def test_an_error_on_the_line_of_the_cursor_has_its_colour(place: str) -> None:
         await screen.until(lambda: problems.has_focus, "it has the focus")
         line = next(line for line in range(problems.count()) if problems.marked(line))
         mark = next(iter(problems.render_line(line)))
-        assert mark.text.startswith("!")
+        assert mark.text.startswith("×")
         assert mark.style is not None
         assert (mark.style.color, mark.style.bold) == (problems.rich_style.color, True)
 

@@ -149,7 +149,7 @@ def test_two_places_are_compared(places: list[str]) -> None:
         await screen.until(lambda: LABELS["compare-with"] in text(app), "what is asked, beneath the proposal")
         await screen.press("escape")
         await screen.until(
-            lambda: "! /  attributes" in text(app) and "100 → 101" in text(app), "they are on the screen"
+            lambda: "≠ /  attributes" in text(app) and "100 → 101" in text(app), "they are on the screen"
         )
 
     explore(places[:2], steps)

@@ -114,7 +114,7 @@ def _problems(widget: Host) -> dict[str, Any]:
     problems = widget.session.problems
     what = "check-stop" if problems.checking else "check-resume" if problems.can_resume else "check-begin"
     return {
-        "problems": plain(problems.items),
+        "problems": [{**plain(row.problem), **plain(row), "problem": None} for row in problems.rows],
         "problems_text": problems.sentence,
         "check": what,
         "comparing": problems.comparing,

@@ -51,14 +51,24 @@ def problem_of(found: NodeDifference, path: str) -> strings.Problem:
     return strings.Problem(COMPARED, said, said, place=strings.clean(found.pointer or ""), path=node)
 
 
+def extent(path: str) -> str:
+    """A node and all beneath it, in words: "the whole hierarchy", "/A/1 and all beneath"."""
+    return "the whole hierarchy" if path == "/" else f"{strings.clean(path, 120)} and all beneath"
+
+
+def place(path: str) -> str:
+    """The node at which a check or a comparison is: "at the root", "at /A/1"."""
+    return "at the root" if path.strip("/") == "" else f"at {strings.clean(path, 60)}"
+
+
 def comparing(scope: str, other: str, at: str) -> str:
-    """The sentence during a comparison: "Comparing / with copy.zarr… · /0"."""
-    return strings.joined(f"Comparing {scope} with {strings.clean(other, 80)}…", strings.clean(at, 60))
+    """The sentence during a comparison: "Comparing the whole hierarchy with copy.zarr, now at /0…"."""
+    return f"Comparing {extent(scope)} with {strings.clean(other, 80)}{f', now {place(at)}' if at else ''}…"
 
 
 def compared(scope: str, other: str, count: int, *, whole: bool, values: bool) -> str:
     """The sentence after a comparison, which says what was compared, and what was not."""
     found = strings.counted(count, "difference") if count else "No difference" if whole else "No difference so far"
     looked = "metadata, attributes and all values" if values else "metadata and attributes, not the values"
-    told = f"{found}: {scope} and all beneath compared with {strings.clean(other, 80)}: {looked}."
+    told = f"{found}: {extent(scope)} compared with {strings.clean(other, 80)}: {looked}."
     return told if whole else f"{told} Stopped: the rest was not compared."

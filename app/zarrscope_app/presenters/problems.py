@@ -24,6 +24,7 @@ from zarrscope_app.presenters import differences, formats
 from zarrscope_app.presenters.advice import sentence_of
 from zarrscope_app.presenters.coalesce import CoalescedCall
 from zarrscope_app.presenters.node_details import NodeDetails
+from zarrscope_app.presenters.problem_rows import ProblemRow, rows_of
 from zarrscope_app.presenters.strings import Problem, clean, counted, joined, percent, problem
 
 if TYPE_CHECKING:
@@ -103,6 +104,8 @@ class ProblemsPresenter:
         """The nodes whose documents were saved while a check was running, which may have read them before."""
         self._comparison: Comparison | None = None
         self._comparing: Ticket | None = None
+        self._rows: tuple[tuple[Problem, ...], tuple[ProblemRow, ...]] = ((), ())
+        """The problems whose rows were asked for last, and the rows."""
         self.note = ""
         """A sentence about this computer, not about the hierarchy: it is not counted."""
 
@@ -110,6 +113,14 @@ class ProblemsPresenter:
     def items(self) -> tuple[Problem, ...]:
         """The problems, followed by the differences from another hierarchy."""
         return (*self._items.values(), *(self._comparison.found if self._comparison is not None else ()))
+
+    @property
+    def rows(self) -> tuple[ProblemRow, ...]:
+        """One row for each of `items`."""
+        items = self.items
+        if items != self._rows[0]:
+            self._rows = (items, rows_of(items))
+        return self._rows[1]
 
     @property
     def count(self) -> int:
@@ -151,16 +162,17 @@ class ProblemsPresenter:
     def _checked(self) -> str:
         found = f"{counted(self.count, 'problem')}." if self._items else ""
         if self._ticket is not None:
-            return joined(f"Checking {self._scope}…", self._told, found)
+            so_far = f" {counted(self.count, 'problem')} so far." if self._items else ""
+            return f"Checking {differences.extent(self._scope)}{self._told}…{so_far}"
         if self._steps is None:
             return f"{found} {UNLOOKED if self.can_check else ''}".strip()
         examined = sum(self._steps.known.values())
         chunks = counted(examined, "chunk") if examined < _MANY else MANY_CHUNKS
         also = f" {counted(self._further, 'remark')} besides, which zarrscope check lists." if self._further else ""
         if not self._whole:
-            looked = f"{chunks} of {self._scope} and all beneath were checked, the rest was not checked."
+            looked = f"{chunks} of {differences.extent(self._scope)} were checked, the rest was not checked."
             return f"{found or NONE_SO_FAR} Stopped: {looked}{also}"
-        looked = f"{self._scope} and all beneath, every document and {chunks}, stored or not."
+        looked = f"{differences.extent(self._scope)}, every document and {chunks}, stored or not."
         return f"{found or 'No problems were found.'} Checked: {looked}{also}"
 
     # ------------------------------------------------------------------ for the session
@@ -182,7 +194,8 @@ class ProblemsPresenter:
         """
         found = problem(item, path) if isinstance(item, BaseException) else item
         # Findings about different members may have the same words.
-        key = (found.path, f"{found.headline} {found.place}" if found.mend == "edit" else found.headline)
+        # The whole session and the root are one place in the list: opening and a check report the same warnings.
+        key = (found.path or "/", f"{found.headline} {found.place}" if found.mend == "edit" else found.headline)
         if cause is not None and self._problem_of.get(cause, key) != key:  # this attempt failed for another reason
             self.solved(cause)
         if key not in self._items and len(self._items) < LIMIT:
@@ -276,8 +289,8 @@ class ProblemsPresenter:
             from zarrscope.check.hierarchy import check  # loaded only if it is needed
 
             def progress(state: CheckProgress) -> None:
-                share = percent(state.done / state.total) if state.total else ""
-                text = joined(clean(state.path, 60), share)
+                share = f" ({percent(state.done / state.total)} of its chunks)" if state.total else ""
+                text = f", now {differences.place(state.path)}{share}"
                 post(lambda: self._progress(steps, text))
 
             for finding in check(hierarchy, scope, progress=progress, cancelled=cancelled, resume=steps):
@@ -417,23 +430,6 @@ def is_rule(finding: Finding) -> bool:
     return finding.code == "ome-zarr" and bool(finding.pointer)
 
 
-def node_before(found: Problem) -> str:
-    """The path of a problem's node, with a blank, to be put before its headline unless that begins with it."""
-    path = clean(found.path)
-    return f"{path} " if path and not found.headline.startswith((path, found.path)) else ""
-
-
-def row_of(found: Problem) -> str:
-    """The text of a problem's row in a list: the path of its node, unless that is the root, and the headline."""
-    return joined(node_before(found).rstrip() if found.path != "/" else "", found.headline)
-
-
-def beneath(found: Problem) -> tuple[str, ...]:
-    """The texts beneath a problem's headline in a list: the location, and the details unless they only repeat both."""
-    said = found.details in (found.headline, joined(found.headline, found.place))
-    return tuple(text for text in (found.place, "" if said else found.details) if text and text != found.headline)
-
-
 def is_answerable(problem: Problem) -> bool:
     """Whether an application has a command or a question that may solve the problem."""
     return bool(problem.offer or problem.tried)
@@ -448,6 +444,7 @@ def problem_of(finding: Finding, store: str) -> Problem:
     if finding.advice:
         headline += f" {clean(scrub(finding.advice))}"
     place = clean(ZarrscopeError("", store=store, key=finding.key, pointer=finding.pointer).place)
+    part = clean(ZarrscopeError("", key=finding.key, pointer=finding.pointer).place)
     return Problem(
         finding.severity,
         headline,
@@ -456,6 +453,7 @@ def problem_of(finding: Finding, store: str) -> Problem:
         place,
         finding.path,
         mend=_mending(finding),
+        part=part,
     )
 
 

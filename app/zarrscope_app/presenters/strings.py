@@ -24,7 +24,6 @@ from zarrscope_app.presenters.advice import advice_of, in_applications, sentence
 # ---------------------------------------------------------------------- shared sentences
 MAX_HEXADECIMAL = 4096
 """The most bytes that are shown of a document that is not text."""
-
 EMPTY_WINDOW = "Drop a .zarr folder, a .zip or a link here, or open the demo."
 UNKNOWN = "not known"
 UNKNOWN_SHAPE = "shape not known"
@@ -401,7 +400,7 @@ class Problem:
     """An error or a warning in words. `headline` is one sentence; `details` is the whole text to copy into a report."""
 
     severity: str
-    """ "error" | "warning"."""
+    """ "error" | "warning" | "difference" (presenters/problem_rows.py has their signs)."""
     headline: str
     details: str = ""
     advice: str = ""
@@ -418,6 +417,8 @@ class Problem:
     """The command that corrects the problem, or leads to where it can be corrected; "" if there is none."""
     tried: str = ""
     """The sources of the credentials that a service rejected; "" for any other problem."""
+    part: str = ""
+    """`place` without the store."""
 
 
 def problem(error: BaseException, path: str = "") -> Problem:

@@ -7,12 +7,13 @@ from math import ceil
 
 from zarrscope_app.presenters.commands import LABELS
 from zarrscope_app.presenters.form.view_models import EditState, FieldFinding
+from zarrscope_app.presenters.problem_rows import SIGNS
 from zarrscope_app.qt.toolkit.core import Qt, Signal
 from zarrscope_app.qt.toolkit.gui import QResizeEvent
 from zarrscope_app.qt.toolkit.widgets import QFrame, QHBoxLayout, QScrollArea, QToolButton, QVBoxLayout, QWidget
 
 from .text import Label, literal, tip
-from .theme import current_palette, icon, quiet, warning
+from .theme import current_palette, quiet, signal, warning
 
 _ROWS = 4.5
 """Visible findings; half a row shows that there are more."""
@@ -85,7 +86,10 @@ class FindingsView(QWidget):
         line.setContentsMargins(0, 0, 0, 0)
         line.setSpacing(6)
         sign = Label()
-        sign.setPixmap(icon("warning" if finding.wrong else "info").pixmap(14, 14))
+        severity = SIGNS[finding.severity]
+        sign.setPixmap(signal(severity.icon).pixmap(14, 14))
+        sign.setToolTip(tip(severity.name))
+        sign.setAccessibleName(severity.name)
         text = Label(finding.sentence)
         text.setToolTip(tip(finding.details))
         text.setMinimumWidth(80)

@@ -16,7 +16,7 @@ from zarrscope_app.qt.toolkit.widgets import QComboBox, QStyledItemDelegate, QSt
 
 from .editors import EDITORS, ChoiceBox, is_typed
 from .text import tip
-from .theme import current_palette, icon, quiet, warning
+from .theme import current_palette, quiet, signal, warning
 from .undo_keys import UndoKeys
 
 NAME, VALUE, KIND = range(3)
@@ -145,7 +145,7 @@ class FormModel(QAbstractItemModel):
             if column == KIND or (column == VALUE and field.kind in (*CONTAINERS, "null")):
                 return quiet(palette)
         if role == Qt.ItemDataRole.DecorationRole and column == VALUE and field.error:
-            return icon("warning")
+            return signal("error")
         if role == Qt.ItemDataRole.ToolTipRole:
             place = " · ".join(filter(None, (field.pointer, field.kind)))  # a narrow form has no column of kinds
             return tip(field.error or (field.summary if column == VALUE else field.title if column == KIND else place))

@@ -3,10 +3,9 @@ and commands to correct problems."""
 
 from __future__ import annotations
 
-from zarrscope_app.presenters import TITLES, Problem, ProblemsPresenter
+from zarrscope_app.presenters import TITLES, ProblemsPresenter
 from zarrscope_app.presenters.commands import LABELS
-from zarrscope_app.presenters.differences import COMPARED
-from zarrscope_app.presenters.problems import beneath, row_of
+from zarrscope_app.presenters.problem_rows import ProblemRow
 from zarrscope_app.qt.follow import follow
 from zarrscope_app.qt.toolkit.core import Qt, Signal
 from zarrscope_app.qt.toolkit.gui import QResizeEvent
@@ -23,7 +22,7 @@ from zarrscope_app.qt.toolkit.widgets import (
 
 from .check_box import CheckBox
 from .text import Label, tip
-from .theme import icon
+from .theme import signal
 from .wrapped_rows import WrappedTree
 
 NARROW = 420
@@ -42,7 +41,7 @@ class ProblemsPane(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._presenter: ProblemsPresenter | None = None
-        self._shown: tuple[Problem, ...] | None = None
+        self._shown: tuple[ProblemRow, ...] | None = None
         self.sentence = Label()
         self.sentence.setWordWrap(True)
         self.check, self.again = QPushButton(), QPushButton(LABELS["check-again"])
@@ -111,25 +110,25 @@ class ProblemsPane(QWidget):
         for widget in (self.check, self.other, self.browse, self.values, self.compare):
             widget.setEnabled(self._presenter.can_check)
         self.compare.setText(LABELS["compare-stop" if self._presenter.comparing else "compare"])
-        items = self._presenter.items
-        if items == self._shown:
+        rows = self._presenter.rows
+        if rows == self._shown:
             return
-        if self._shown is not None and items[: len(self._shown)] == self._shown:
-            for found in items[len(self._shown) :]:
-                self.list.addTopLevelItem(_item(found))
+        if self._shown is not None and rows[: len(self._shown)] == self._shown:
+            for row in rows[len(self._shown) :]:
+                self.list.addTopLevelItem(_item(row))
         else:
             self.list.clear()
-            for found in items:
-                self.list.addTopLevelItem(_item(found))
-        self._shown = items
-        self.list.setVisible(bool(items))
+            for row in rows:
+                self.list.addTopLevelItem(_item(row))
+        self._shown = rows
+        self.list.setVisible(bool(rows))
         # Without a list, the empty space is beneath the sentence, not above and below it.
-        self._column.setStretch(_EMPTY, 0 if items else 1)
+        self._column.setStretch(_EMPTY, 0 if rows else 1)
         self._offer()
 
     def _offer(self) -> None:
         """Offers a correction for the selected problem, if there is one."""
-        self.mend.setVisible(any(found.mend for found in self._shown or ()))
+        self.mend.setVisible(any(row.problem.mend for row in self._shown or ()))
         self.mend.setEnabled(self._current() is not None)
 
     def _current(self) -> tuple[str, str] | None:
@@ -171,12 +170,14 @@ class ProblemsPane(QWidget):
             self.chosen.emit(path)
 
 
-def _item(found: Problem) -> QTreeWidgetItem:
-    item = QTreeWidgetItem([row_of(found)])
-    item.setIcon(0, icon("review" if found.severity == COMPARED else "warning"))
-    item.setToolTip(0, tip(found.details or found.headline))
+def _item(row: ProblemRow) -> QTreeWidgetItem:
+    found = row.problem
+    item = QTreeWidgetItem([row.text])
+    item.setIcon(0, signal(row.sign.icon))
+    item.setToolTip(0, tip(f"{row.sign.name}: {found.details or found.headline}"))
+    item.setData(0, Qt.ItemDataRole.AccessibleTextRole, f"{row.sign.name}: {row.text}")
     item.setData(0, Qt.ItemDataRole.UserRole, found.path)
     item.setData(0, Qt.ItemDataRole.UserRole + 1, found.mend)
-    for text in beneath(found):
+    for text in row.beneath:
         item.addChild(QTreeWidgetItem([text]))
     return item

@@ -28,6 +28,12 @@ from zarrscope_resources import icons
 Role = QPalette.ColorRole
 
 
+_SEVERITIES = {
+    "error": ((255, 112, 112), (190, 20, 30)),
+    "warning": ((255, 190, 80), (150, 90, 0)),
+    "info": ((110, 170, 255), (20, 90, 170)),
+}
+"""The name of a severity's icon → its colour in a dark theme, and in a light one."""
 _host: QPalette | None = None
 
 
@@ -51,6 +57,11 @@ def is_hosted() -> bool:
 def icon(name: str) -> QIcon:
     """The icon `name` of the resources. It reads its colour when it is painted, so it follows the palette."""
     return QIcon(_Engine(name))
+
+
+def signal(name: str) -> QIcon:
+    """As `icon`, in the colour of the severity of which it is the sign."""
+    return QIcon(_Engine(name, colored=True))
 
 
 def is_dark(palette: QPalette) -> bool:
@@ -77,6 +88,12 @@ def image_background(palette: QPalette) -> QColor:
 def warning(palette: QPalette) -> QColor:
     """The colour of warnings, with enough contrast in light and dark themes."""
     return QColor(255, 150, 110) if is_dark(palette) else QColor(176, 56, 16)
+
+
+def severity_color(name: str, palette: QPalette) -> QColor:
+    """The colour of the sign of a severity; the colour of text if it has none of its own."""
+    dark, light = _SEVERITIES.get(name, ((), ()))
+    return QColor(*(dark if is_dark(palette) else light)) if dark else palette.color(Role.WindowText)
 
 
 def link_color(palette: QPalette) -> QColor:
@@ -125,9 +142,9 @@ def _picture(name: str, color: str, side: int, ratio: float) -> QImage:
 
 
 class _Engine(QIconEngine):
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, colored: bool = False) -> None:
         super().__init__()
-        self._name = name
+        self._name, self._colored = name, colored
 
     def paint(self, painter: QPainter | None, rect: QRect, mode: QIcon.Mode, state: QIcon.State) -> None:
         palette = current_palette()
@@ -136,7 +153,8 @@ class _Engine(QIconEngine):
         side = min(rect.width(), rect.height())
         square = QRect(0, 0, side, side)
         square.moveCenter(rect.center())
-        color = palette.color(group, role).name()
+        plain = not self._colored or Role.WindowText != role or group != QPalette.ColorGroup.Active
+        color = (palette.color(group, role) if plain else severity_color(self._name, palette)).name()
         device = painter.device() if painter is not None else None
         if painter is None or device is None or side <= 0:
             return
@@ -152,4 +170,4 @@ class _Engine(QIconEngine):
         return pixmap
 
     def clone(self) -> Any:
-        return _Engine(self._name)
+        return _Engine(self._name, self._colored)

@@ -21,7 +21,7 @@ from textual.widget import Widget
 
 from zarrscope_app.presenters import RootsPresenter, Session, TreePresenter, TreeRow, strings
 from zarrscope_app.presenters.commands import command
-from zarrscope_app.presenters.problems import node_before
+from zarrscope_app.presenters.problem_rows import ProblemRow
 from zarrscope_app.presenters.strings import Problem
 from zarrscope_app.presenters.tree import tree_text
 from zarrscope_app.tui import emoji
@@ -424,18 +424,18 @@ class ProblemLines(Lines):
     def item(self) -> Problem | None:
         """The problem under the cursor."""
         at = self.cursor - len(self._said())
-        items: tuple[Problem, ...] = self.session.problems.items
-        return items[at] if 0 <= at < len(items) else None
+        rows: tuple[ProblemRow, ...] = self.session.problems.rows
+        return rows[at].problem if 0 <= at < len(rows) else None
 
     def _said(self) -> Sequence[StyledText]:
         return _folded(self.session.problems.sentence, max(10, self.columns))
 
     def _unfolded(self) -> list[str]:
         """The lines of the problem under the cursor."""
-        item = self.item()
-        if item is None:
+        at, rows = self.cursor - len(self._said()), self.session.problems.rows
+        if not 0 <= at < len(rows):
             return [""]
-        return [line for line, _ in _folded(f"{node_before(item)}{item.headline}", max(10, self.columns - 2))]
+        return [line for line, _ in _folded(f"{_before(rows[at])}{rows[at].headline}", max(10, self.columns - 2))]
 
     def _last(self) -> int:
         """The last place of the cursor."""
@@ -478,12 +478,16 @@ class ProblemLines(Lines):
         said = self._said()
         if line < len(said):
             return [(said[line][0], "quiet")]
-        items: tuple[Problem, ...] = self.session.problems.items
-        item = items[self._line_at(line) - len(said)]
-        mark, place, room = ("! ", item.severity), node_before(item), self.columns - 2
+        rows: tuple[ProblemRow, ...] = self.session.problems.rows
+        row = rows[self._line_at(line) - len(said)]
+        mark, place, room = (f"{row.sign.narrow} ", row.severity), _before(row), self.columns - 2
         if not self.marked(line):
-            return [mark, (cut(place, room), "quiet"), (cut(item.headline, room - cell_len(place)), "")]
+            return [mark, (cut(place, room), "quiet"), (cut(row.headline, room - cell_len(place)), "")]
         text = self._unfolded()[line - self.cursor]
         if line > self.cursor or not text.startswith(place):
             return [mark if line == self.cursor else ("  ", ""), (text, "")]
         return [mark, (place, "quiet"), (text[len(place) :], "")]
+
+
+def _before(row: ProblemRow) -> str:
+    return f"{row.node} " if row.node else ""

@@ -105,7 +105,7 @@ function makePanes(ui) {
   function problems(node) {
     const p = ui.panel;
     refill(node, el("div", { class: "zs-info" }, el("div", { class: "zs-bar" }, el("span", {}, p.problems_text), el("button", { "data-command": "check", onclick: () => ui.line.send("command", "check") }, ui.words[p.check])),
-      p.problems.map((each) => el("p", { class: "zs-problem", title: each.details }, "⚠ " + each.headline, each.path && each.path !== ui.place.path ? el("button", { class: "bare", onclick: () => ui.line.send("session.select", each.path) }, each.path) : "")), comparison(p.comparing)));
+      p.problems.map((each) => el("p", { class: "zs-problem", title: each.sign.name + ": " + each.details }, el("span", { class: "sv " + each.sign.icon, role: "img", "aria-label": each.sign.name }, each.sign.character), each.headline, each.path && each.path !== ui.place.path ? el("button", { class: "bare", onclick: () => ui.line.send("session.select", each.path) }, each.path) : "")), comparison(p.comparing)));
   }
   function overview(node) {
     const o = ui.panel.overview, named = o.columns.some(Boolean), grid = el("div", { class: "zs-plate" });

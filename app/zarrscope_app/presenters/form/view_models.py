@@ -141,6 +141,11 @@ class FieldFinding:
     """A sentence about the correction; "" if the finding itself says it."""
 
     @property
+    def severity(self) -> str:
+        """The severity of the same finding in a check."""
+        return "error" if self.wrong else "warning"
+
+    @property
     def details(self) -> str:
         """The sentence with the advice."""
         return f"{self.sentence}. {self.advice}" if self.advice else self.sentence
