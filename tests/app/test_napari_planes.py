@@ -83,6 +83,29 @@ def test_only_the_level_that_napari_shows_is_read_ahead(hand: Hand, shelf: Shelf
     assert {key.split("/")[1] for key in shelf.read if "/c/" in key} == {"3", str(layer.data_level)}
 
 
+@pytest.mark.parametrize("planes", [20, 29, 64])
+def test_the_plane_for_the_thumbnail_is_read_once(hand: Hand, shelf: Shelf, planes: int) -> None:
+    """napari takes the thumbnail from the coarsest level, from the plane nearest to the displayed one."""
+    axes = [{"name": name, "type": "space"} for name in "zyx"]
+    levels = []
+    with zarrscope.open(shelf, "a") as h:
+        for k in range(3):
+            shape = (planes >> k, 64 >> k, 64 >> k)
+            h.create_array(f"/image/{k}", shape=shape, dtype="u1", chunks=(1, 64, 64))[...] = np.uint8(9)
+            levels.append(
+                {"path": str(k), "coordinateTransformations": [{"type": "scale", "scale": [2**k, 2**k, 2**k]}]}
+            )
+        h["/image"].attrs["ome"] = {"version": "0.5", "multiscales": [{"axes": axes, "datasets": levels}]}
+    shelf.read.clear()
+    hand.in_loop(lambda: hand.dock.open(shelf.address, "/image"))
+    hand.wait(lambda: hand.dock.session is not None and hand.dock.session.node is not None)
+    shelf.read.clear()  # the contrast was taken from other planes
+    hand.in_loop(hand.dock.add)
+    hand.wait(lambda: hand.viewer.layers and not hand.dock._waiting)
+    hand.wait(lambda: hand.viewer.layers[0].loaded)
+    assert len({key for key in shelf.read if key.startswith("image/2/c/")}) == 1
+
+
 def test_planes_that_a_slider_passes_are_left_out(hand: Hand, shelf: Shelf) -> None:
     layer = first_layer(hand, shelf)
     shelf.hold("chunks")

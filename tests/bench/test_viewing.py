@@ -6,6 +6,10 @@ test_slice_costs.py, with gates.
 
 from __future__ import annotations
 
+import urllib.request
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 from bench import napari_peer, report, viewing
@@ -48,6 +52,23 @@ def test_what_is_fetched_ahead_goes_on_beside(settings: Settings) -> None:
 def test_closing_is_measured_in_a_process_of_its_own(settings: Settings) -> None:
     row = told(viewing.closing(settings))
     assert "while open" in row.note
+
+
+def test_the_requests_of_each_plugin_are_counted_alone(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "volume").mkdir()
+    (tmp_path / "volume" / "chunk").write_bytes(b"values")
+    expected = {OURS: 2, napari_peer.READER: 3, napari_peer.PEER: 5}
+
+    def asks(_: Settings, engine: str, place: str, *__: Any) -> dict[str, Any]:
+        for _number in range(expected[engine]):
+            urllib.request.urlopen(f"{place}/chunk", timeout=60).close()
+        return {"first": 0.0}
+
+    monkeypatch.setattr(napari_peer, "_told", asks)
+    row = napari_peer.requests(settings, tmp_path / "volume")
+    assert row.figures == {engine: [float(count)] for engine, count in expected.items()}
 
 
 @pytest.mark.slow

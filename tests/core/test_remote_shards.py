@@ -229,3 +229,21 @@ def test_all_of_an_array_smaller_than_its_shard_takes_one_request(monkeypatch: p
     counting.reset()
     assert np.array_equal(array[...], VALUES[:20, :20])
     assert [key for _, key in counting.keys] == ["a/c/0/0"]
+
+
+def test_neighbouring_chunks_of_a_plane_share_requests() -> None:
+    """16 chunks of 102,400 bytes, which lie beside each other in their shard: a request carries two of them."""
+    values = np.random.default_rng(5).integers(0, 256, (1, 1280, 1280), "u1")
+    store = MemoryStore()
+    with zarrscope.open(store, "w-") as h:
+        chunks, shards = (1, 320, 320), (3, 1280, 1280)
+        h.create_array("/a", shape=(3, 1280, 1280), dtype="u1", chunks=chunks, shards=shards, codecs=[])[1:2] = values
+    served = {key: store.get(key) or b"" for key in store.list()}
+    with web_server(served) as server, zarrscope.open(server.url) as h:
+        array = as_array(h["/a"])
+        with server.changed:
+            before = len(server.asked)
+        assert np.array_equal(array[1], values[0])
+        with server.changed:
+            asked = [part for _, part in server.asked[before:]]
+    assert len(asked) == 1 + 8, "the index, and eight times two chunks"

@@ -203,3 +203,20 @@ def test_a_viewer_has_its_first_picture_after_three_round_trips(server: WebServe
     until(lambda: any(tile.rgb is not None for tile in session.slice.frame.tiles))
     until(lambda: bool(session.slice.state.labels))
     session.close()
+
+
+def test_labels_are_not_asked_for_labels_of_their_own() -> None:
+    store = image(shards=False)
+    with zarrscope.open(store, "a") as made:
+        made.create_array("/x.zarr/labels/cells/0", shape=(8, 8), dtype="uint8", chunks=(8, 8))
+        axes = [{"name": name, "type": "space"} for name in "yx"]
+        levels = [{"path": "0", "coordinateTransformations": [{"type": "scale", "scale": [1, 1]}]}]
+        multiscales = [{"axes": axes, "datasets": levels}]
+        made["/x.zarr/labels/cells"].attrs["ome"] = {"version": "0.5", "multiscales": multiscales, "image-label": {}}
+    with web_server({key: store.get(key) or b"" for key in store.list()}) as server:
+        (labels,) = find_images(zarrscope.open(server.url + "/x.zarr")["/labels/cells"])
+        assert labels.is_label
+        assert [level.shape for level in labels.levels] == [(8, 8)]
+        assert labels.labels == ()
+        assert "labels/cells/0/zarr.json" in keys(server)
+        assert "labels/cells/labels/zarr.json" not in keys(server)

@@ -412,8 +412,9 @@ def _looks_rgb(array: Array) -> bool:
 def _open_levels(
     hierarchy: HierarchyLike, stated: Multiscale, path: str
 ) -> tuple[tuple[Level, ...], tuple[Axis, ...], tuple[str, ...]]:
-    # Fetch the documents of all levels and labels at once, because the first picture waits for them.
-    hierarchy._nodes.prefetch([*(dataset.path for dataset in stated.datasets), path.rstrip("/") + "/labels"])
+    # Fetch the documents of all levels and labels at once, because the first picture waits for them. Labels have none.
+    labels = [] if stated.is_label else [path.rstrip("/") + "/labels"]
+    hierarchy._nodes.prefetch([*(dataset.path for dataset in stated.datasets), *labels])
     warnings: list[str] = []
     opened: list[tuple[ome.Dataset, Array]] = []
     first_error: ZarrscopeError | None = None

@@ -48,9 +48,7 @@ def read_ahead(
     if canvas.zoom is not None and any(n * step * canvas.zoom > 1.5 * size for n, step, size in sides):
         shown = len(levels) - 1
     for level in dict.fromkeys((len(levels) - 1, shown)):
-        before = levels[level].shape[:-2]
-        parts = (*canvas.at[: len(before)], *[None] * (len(before) - len(canvas.at)))
-        plane = levels[level][tuple(_index(n, part) for n, part in zip(before, reversed(parts), strict=True))]
+        plane = levels[level][_place_at(levels, level, canvas.at)]
         if cancelled() or plane.nbytes > MOST_BYTES:
             continue
         try:
@@ -75,5 +73,12 @@ def level_for_canvas(levels: Sequence[LazyView], canvas: ViewerCanvas, steps: tu
     return max(k for k, v in enumerate(levels) if not k or all(v.shape[s - 2] > wanted[s] for s in sides))
 
 
-def _index(length: int, part: float | None) -> int:
-    return max(0, length - 1) // 2 if part is None else max(0, min(length - 1, round(part * (length - 1))))
+def _place_at(levels: Sequence[LazyView], level: int, at: Sequence[float]) -> tuple[int, ...]:
+    """The index of the displayed plane in a level: napari divides the index in the finest level by the ratio of the
+    lengths and rounds the result. `at` is described in ViewerCanvas."""
+    lengths, found = levels[0].shape[:-2], []
+    parts = reversed((*at[: len(lengths)], *[None] * (len(lengths) - len(at))))
+    for finest, here, part in zip(lengths, levels[level].shape[:-2], parts, strict=True):
+        index = max(0, finest - 1) // 2 if part is None else round(part * (finest - 1))
+        found.append(max(0, min(here - 1, round(index / (finest / here)))))
+    return tuple(found)
