@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import builtins
 import copy
 import json
 import pickle
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ import numpy as np
 import pytest
 
 import zarrscope
+from machine import ROOT
 from narrowing import as_array
 from zarrscope.stores.memory import MemoryStore
 
@@ -90,8 +93,11 @@ def test_lengths_and_indices_that_are_no_whole_numbers_are_refused(h: zarrscope.
     for shape in ((4.5, 5), "ab", ("4", "5")):
         with pytest.raises(TypeError, match="shape must hold"):
             array.resize(shape)  # type: ignore[arg-type]  # on purpose
-    with pytest.raises(IndexError):
-        array.resize((2**63, 5))
+    for lengths in ((2**63, 5), (-1, 5)):
+        with pytest.raises(ValueError, match="between 0 and 2"):
+            array.resize(lengths)
+    with pytest.raises(ValueError, match=r"2 axes, and the shape \(4, 5, 6\) has 3"):
+        array.resize((4, 5, 6))
     with pytest.raises(TypeError):
         array.read_chunk((0.5, 0))  # type: ignore[arg-type]  # on purpose
     assert np.array_equal(array[...], before)
@@ -140,3 +146,25 @@ def test_names_are_completed_in_ipython_and_a_store_that_is_gone_proposes_none(t
     assert h._ipython_key_completions_() == []
     assert group._ipython_key_completions_() == []
     assert "/g" in repr(group)
+
+
+PAGE = (ROOT / "resources" / "docs" / "python.md").read_text(encoding="utf-8")
+WRONG = [
+    (call, error)
+    for error, cell in re.findall(r"^\| `(\w+)` \| (.*) \|$", PAGE.partition("Wrong arguments raise")[2], re.MULTILINE)
+    for call in re.findall(r"`(.+?)`", cell)
+]
+
+
+@pytest.mark.parametrize(("call", "error"), WRONG, ids=[call for call, _ in WRONG])
+def test_wrong_arguments_raise_the_errors_of_the_guide(call: str, error: str) -> None:
+    made = zarrscope.open(MemoryStore(), "w-")
+    array, group = made.create_array("/a", shape=(4, 5), dtype="u1", chunks=(2, 2)), made.root
+    with pytest.raises(getattr(builtins, error)) as caught:
+        exec(call, {"array": array, "group": group, "np": np})
+    assert not isinstance(caught.value, zarrscope.ZarrscopeError)
+    assert len(str(caught.value).split()) > 3, "the text names the fault"
+
+
+def test_the_guide_has_a_table_of_wrong_arguments() -> None:
+    assert len(WRONG) > 10

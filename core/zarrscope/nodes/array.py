@@ -334,8 +334,8 @@ class Array:
 
         Raises
         ------
-        IndexError
-            The shape has another number of axes, or a negative length.
+        TypeError, ValueError
+            A length is not a whole number; there is not one length per axis, or one is negative or too large.
         Conflict, ReadOnly
             Somebody changed the array's document meanwhile; the hierarchy was not opened for writing.
 
@@ -353,8 +353,11 @@ class Array:
         except TypeError:
             raise TypeError(f"shape must hold a whole number for each axis, not {shape!r}") from None
         self._stored.need_sound()
-        if len(new) != self.ndim or any(not 0 <= n < 1 << 63 for n in new):
-            raise IndexError(f"an array of {self.ndim} axes cannot take the shape {new}")
+        if len(new) != self.ndim:
+            axes = "1 axis" if self.ndim == 1 else f"{self.ndim} axes"
+            raise ValueError(f"the array has {axes}, and the shape {new} has {len(new)}")
+        if any(not 0 <= n < 1 << 63 for n in new):
+            raise ValueError(f"each length must be between 0 and 2**63 - 1, unlike one in {new}")
         self._stored.resize(new)
 
     # ------------------------------------------------------------------ Python protocols
