@@ -21,7 +21,7 @@ from narrowing import not_none
 from qt_robot import QTest, QtRobot
 from zarrscope.nodes import move as moving
 from zarrscope.nodes import trash
-from zarrscope.stores.dry_run import Rehearsal
+from zarrscope.stores.dry_run import DryRunStore
 from zarrscope.stores.local.store import LocalStore
 from zarrscope_app.presenters import JobState
 from zarrscope_app.qt.node_form import NodeDialog
@@ -220,7 +220,7 @@ def test_a_running_copy_shows_its_progress_and_is_cancelled(
     def slowly(*arguments: Any, progress: Any, cancelled: Any) -> Any:
         def told(each: moving.MoveProgress) -> None:
             progress(each)
-            if each.done == 3 and not isinstance(arguments[0].store, Rehearsal):
+            if each.done == 3 and not isinstance(arguments[0].store, DryRunStore):
                 assert go_on.wait(30)
 
         return copy(*arguments, progress=told, cancelled=cancelled)
@@ -246,7 +246,7 @@ def test_a_copy_that_is_cancelled_too_late_is_there_and_can_be_undone(
 
     def held(*arguments: Any, **options: Any) -> Any:
         moved = copy(*arguments, **options)
-        if not isinstance(arguments[0].store, Rehearsal):
+        if not isinstance(arguments[0].store, DryRunStore):
             complete.set()
             assert go_on.wait(30)
         return moved

@@ -18,7 +18,7 @@ from zarrscope.nodes import move as moving
 from zarrscope.nodes import trash
 from zarrscope.ome import validate
 from zarrscope.runtime.threads import JobResult, Mailbox
-from zarrscope.stores.dry_run import Rehearsal
+from zarrscope.stores.dry_run import DryRunStore
 from zarrscope.stores.local.store import LocalStore
 from zarrscope.view.image import find_images
 from zarrscope_app.presenters import JobState, Session, SessionStatus, Workspace, strings
@@ -466,7 +466,7 @@ def test_a_cancelled_copy_leaves_nothing(
     copy = moving.copy
 
     def slowly(*arguments: Any, **options: Any) -> Any:
-        if options.get("progress") is not None and not isinstance(arguments[0].store, Rehearsal):
+        if options.get("progress") is not None and not isinstance(arguments[0].store, DryRunStore):
             begun.set()
             assert cancelled.wait(30)
         return copy(*arguments, **options)

@@ -26,7 +26,7 @@ from zarrscope.nodes import trash
 from zarrscope.nodes.array import Array
 from zarrscope.nodes.hierarchy import Group, Hierarchy
 from zarrscope.nodes.trash_record import RECORD
-from zarrscope.stores.dry_run import Operation, Rehearsal, ordered
+from zarrscope.stores.dry_run import DryRunStore, Operation, ordered
 from zarrscope.stores.local.store import LocalStore
 from zarrscope.stores.memory import MemoryStore
 from zarrscope.stores.store import Store
@@ -385,7 +385,7 @@ def test_erasing_asks_of_the_store_what_the_text_says(name: str, path: str, kind
     if kind == "implicit":
         hierarchy.store.erase_values(hierarchy.dialect.documents(f"/{path}"))
     log: list[Operation] = []
-    zarrscope.open(hierarchy.store, "r+").rehearse(log).erase(f"/{path}")
+    zarrscope.open(hierarchy.store, "r+").dry_run(log).erase(f"/{path}")
     told = sorted((each.act, each.key) for each in log if each.act == "erase")
     assert told == sorted(each for each in erasures(name, path, kind) if each[0] == "erase")
     assert [(each.act, each.key) for each in log][len(told) :] == erasures(name, path, kind)[len(told) :]
@@ -658,7 +658,7 @@ def test_a_chunk_is_never_decoded_on_its_way(name: str) -> None:
         assert hierarchy.store.get(found.metadata.keys.key((0, 0))) == b"no gzip"
 
 
-# ---------------------------------------------------------------------------------------------- rehearsed
+# ---------------------------------------------------------------------------------------------- dry runs
 ACTS: dict[str, Callable[[Hierarchy], object]] = {
     "create a group": lambda h: h.create_group("/new/group", {"a": 1}),
     "create an array": lambda h: an_array(h, "/new/array"),
@@ -676,17 +676,17 @@ ACTS: dict[str, Callable[[Hierarchy], object]] = {
 
 @every
 @pytest.mark.parametrize("act", list(ACTS))
-def test_a_rehearsal_tells_what_then_happens_and_does_nothing(name: str, act: str, place: Callable[[], Store]) -> None:
+def test_a_dry_run_lists_the_operations_and_writes_nothing(name: str, act: str, place: Callable[[], Store]) -> None:
     store = place()
     example(name, store)
     before = contents(store)
     log: list[Operation] = []
-    tried = zarrscope.open(store, "r+").rehearse(log)
+    tried = zarrscope.open(store, "r+").dry_run(log)
     ACTS[act](tried)
     expected = contents(tried.store)
     assert contents(store) == before
     counting = Counting(store)
-    recorded = Rehearsal(counting)
+    recorded = DryRunStore(counting)
     ACTS[act](zarrscope.open(recorded, "r+"))
     ACTS[act](zarrscope.open(counting, "r+"))
     assert contents(store) == expected
@@ -706,8 +706,8 @@ def test_what_went_to_the_trash_comes_back_as_it_was(name: str, tmp_path: Path) 
     hierarchy = example(name, store)
     before = contents(store)
     log: list[Operation] = []
-    trash.put(hierarchy.rehearse(log), "/g")
-    assert contents(store) == before, "a rehearsal changes nothing"
+    trash.put(hierarchy.dry_run(log), "/g")
+    assert contents(store) == before, "a dry run changes nothing"
     assert any(each.act == "move_prefix" for each in log)
     thrown = trash.put(hierarchy, "/g")
     assert "/g" not in zarrscope.open(store)

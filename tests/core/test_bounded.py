@@ -473,11 +473,11 @@ def test_a_sparse_array_shrinks(lists: bool) -> None:
             array.resize((100, SIDE))
         assert store.get("a/zarr.json") == before
         return
-    rehearsed: list[Any] = []
-    tried = zarrscope.open(listed, "r+").rehearse(rehearsed)["/a"]
+    log: list[Any] = []
+    tried = zarrscope.open(listed, "r+").dry_run(log)["/a"]
     assert isinstance(tried, zarrscope.Array)
     tried.resize((100, SIDE))
-    assert sum(each.act == "erase" for each in rehearsed) == 2
+    assert sum(each.act == "erase" for each in log) == 2
     array.resize((100, SIDE))
     assert sorted(store.list()) == ["a/c/5/5", "a/zarr.json", "zarr.json"]
     array.resize((SIDE, SIDE))

@@ -160,7 +160,7 @@ def test_a_document_with_another_name_is_replaced_and_it_is_said(tmp_path: Path)
     os.link(tmp_path / "x.zarr/a/zarr.json", tmp_path / "backup.json")
     before = (tmp_path / "backup.json").read_bytes()
     assert hierarchy.store.files.links("a/zarr.json") == 2
-    tried = hierarchy.rehearse([])
+    tried = hierarchy.dry_run([])
     for each in (tried, hierarchy):
         each.save("/a", each.document("/a").set("/attributes/note", 2))
         assert any("hard link" in warning for warning in each.warnings)

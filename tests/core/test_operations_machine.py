@@ -1,7 +1,7 @@
 """Any sequence of operations gives the same hierarchy as a dict of paths, in every dialect, with consolidated metadata
 kept up to date.
 
-Every dialect is tried in memory, in a folder and in a rehearsal, and in every kind of the table of stores that can be
+Every dialect is tried in memory, in a folder and in a dry run, and in every kind of the table of stores that can be
 written, against the server that it is made for: there with few examples, and not each dialect with each kind.
 `ZARRSCOPE_MACHINE_EXAMPLES=100` tries every dialect in every kind with that many.
 """
@@ -27,7 +27,7 @@ from zarrscope.errors import ZarrscopeError
 from zarrscope.nodes import move as moving
 from zarrscope.nodes.array import Array
 from zarrscope.nodes.hierarchy import Hierarchy
-from zarrscope.stores.dry_run import Rehearsal
+from zarrscope.stores.dry_run import DryRunStore
 from zarrscope.stores.local.store import LocalStore
 from zarrscope.stores.memory import MemoryStore
 from zarrscope.stores.store import Store
@@ -47,7 +47,7 @@ BEGINNING = (("/a", None), ("/a/b", 7), ("/a/a", None), ("/x.y", 9))
 STORES: dict[str, Callable[[], Store]] = {
     "memory": MemoryStore,
     "local": lambda: LocalStore(new_folder(), sync=False),
-    "rehearsal": lambda: Rehearsal(MemoryStore()),
+    "dry run": lambda: DryRunStore(MemoryStore()),
 }
 
 

@@ -41,7 +41,7 @@ def test_the_public_names_are_these() -> None:
 
 
 HIERARCHY = """attributes_pointer children close consequence consolidate consolidated create_array create_group
-demands_above dialect document erase extensions initial_path misplaced_chunks open_node other_dialects rehearse root
+demands_above dialect document dry_run erase extensions initial_path misplaced_chunks open_node other_dialects root
 save store tree url walk warnings whole_document writable"""
 GROUP = """arrays attributes attrs children extensions groups hierarchy inspect items keys kind list_names metadata name
 names path problem warnings"""

@@ -10,7 +10,7 @@ import zarrscope
 from zarrscope.errors import Conflict, ReadOnly, Unreadable, ZarrscopeError
 from zarrscope.model.storage import Version
 from zarrscope.nodes.hierarchy import Hierarchy
-from zarrscope.nodes.together import DocumentEdit, rehearse_together, save_together
+from zarrscope.nodes.together import DocumentEdit, dry_run_together, save_together
 from zarrscope.stores.memory import MemoryStore
 
 KEY = "zarr.json"
@@ -54,8 +54,8 @@ def test_all_are_saved(stores: list[MemoryStore]) -> None:
     assert [document.get("/attributes/n") for document in saved] == [2, 2, 2]
 
 
-def test_a_rehearsal_writes_nothing_and_tells_what_would_be(stores: list[MemoryStore]) -> None:
-    told = rehearse_together(edits(stores))
+def test_a_dry_run_writes_nothing_and_lists_the_operations(stores: list[MemoryStore]) -> None:
+    told = dry_run_together(edits(stores))
     assert [[operation.key for operation in log] for _, log in told] == [[KEY]] * 3
     assert numbers(stores) == [1, 1, 1]
 

@@ -14,7 +14,7 @@ import pytest
 from contracts.http_server import WebServer, web_server
 from contracts.store import Reading, Writing, machine
 from temporary import new_folder
-from zarrscope.stores.dry_run import Rehearsal
+from zarrscope.stores.dry_run import DryRunStore
 from zarrscope.stores.fsspec import FsspecStore
 from zarrscope.stores.http import HTTPStore
 from zarrscope.stores.local.store import LocalStore
@@ -91,8 +91,8 @@ WRAPPED = {
     "latency": lambda store: Latency(store, 1.0, wait=lambda seconds: None),
     "faults": lambda store: Faults(store),
     "part": lambda store: PrefixStore(store, "in/here/"),
-    "rehearsal": Rehearsal,
-    "rehearsal of a rehearsal": lambda store: Rehearsal(Rehearsal(store)),
+    "dry run": DryRunStore,
+    "dry run of a dry run": lambda store: DryRunStore(DryRunStore(store)),
     "part of part": lambda store: PrefixStore(PrefixStore(store, "in/"), "here/"),
 }
 
@@ -166,24 +166,24 @@ class TestWrappedLocal(TestLocal):
         return Counting(PrefixStore(LocalStore(self.folder / "x.zarr"), "a/b/"))
 
 
-class TestRehearsed(Writing):
+class TestDryRun(Writing):
     """A dry run: the values of the store and those of the dry run appear as one store."""
 
     def empty(self) -> Store:
         store = MemoryStore({"old/a": b"1", "old/b/c": b"2", "zarr.json": b"3"})
-        rehearsal = Rehearsal(store)
-        rehearsal.files.move_prefix(rehearsal, "old/", "new/here/")
-        rehearsal.erase("zarr.json")
-        rehearsal.erase_prefix("new/")
-        return rehearsal
+        dry = DryRunStore(store)
+        dry.files.move_prefix(dry, "old/", "new/here/")
+        dry.erase("zarr.json")
+        dry.erase_prefix("new/")
+        return dry
 
     def filled(self, values: Mapping[str, bytes]) -> Store:
         within = {key: value for key, value in values.items() if not key.startswith("a/d")}
-        rehearsal = Rehearsal(MemoryStore({**within, "from/e": values["a/d/e"], "gone/x": b"", "a/b": b"old"}))
-        rehearsal.files.move_prefix(rehearsal, "from/", "a/d/")
-        rehearsal.erase_prefix("gone/")
-        rehearsal.set("a/b", values["a/b"])
-        return rehearsal
+        dry = DryRunStore(MemoryStore({**within, "from/e": values["a/d/e"], "gone/x": b"", "a/b": b"old"}))
+        dry.files.move_prefix(dry, "from/", "a/d/")
+        dry.erase_prefix("gone/")
+        dry.set("a/b", values["a/b"])
+        return dry
 
 
 class TestReadOnly(Reading):
@@ -292,7 +292,7 @@ class TestLongDeflatedZipOverHTTP(TestLongZipOverHTTP):
     method = zipfile.ZIP_DEFLATED
 
 
-TestRehearsalMachine = machine(lambda: Rehearsal(MemoryStore()))
+TestDryRunMachine = machine(lambda: DryRunStore(MemoryStore()))
 TestPlainLocalMachine = machine(lambda: PlainLocalStore(new_folder(), sync=False))
 TestDerivedMachine = machine(DerivedStore)
 TestPrefixMachine = machine(

@@ -295,7 +295,7 @@ def _store(
             from zarrscope_app.presenters.nodes import operation_text
 
             log: list[Any] = []
-            tried = hierarchy.rehearse(log)
+            tried = hierarchy.dry_run(log)
             tried.save(path, edited, allow_nan=allow_nan)
             for operation in log:
                 say(operation_text.line(operation, hierarchy.url))

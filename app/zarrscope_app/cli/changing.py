@@ -1,5 +1,4 @@
-"""A change of a hierarchy as a verb makes it: opened, rehearsed, asked about before data is erased, carried out, and
-printed."""
+"""How a verb changes a hierarchy: it opens it, makes a dry run, asks before data is erased, writes, and prints."""
 
 from __future__ import annotations
 
@@ -34,7 +33,7 @@ def change(
     as_json: bool,
     told: Callable[[dict[str, Any]], str] | None = None,
 ) -> None:
-    """Runs `act` on the hierarchy. `act` is rehearsed first if it may erase data; a dry run only rehearses it.
+    """Runs `act` on the hierarchy. Without `dry_run` and `yes`, a dry run comes first, to ask before data is erased.
 
     `told` words the result of `act` as a line for stdout, which --json replaces.
     """
@@ -57,12 +56,12 @@ def _changed(
         from zarrscope_app.presenters.nodes import operation_text
 
         log: list[Any] = []
-        rehearsed = act(hierarchy.rehearse(log))
-        for note in rehearsed.get("notes", ()):
+        previewed = act(hierarchy.dry_run(log))
+        for note in previewed.get("notes", ()):
             say(f"Note: {note}.")
         ask(operation_text.erasing(log), yes)
     log = []
-    run_change(hierarchy.rehearse(log) if dry_run else hierarchy, act, log if dry_run else None, as_json, told)
+    run_change(hierarchy.dry_run(log) if dry_run else hierarchy, act, log if dry_run else None, as_json, told)
 
 
 def run_change(
@@ -72,8 +71,8 @@ def run_change(
     as_json: bool,
     told: Callable[[dict[str, Any]], str] | None = None,
 ) -> None:
-    """Carries out `act` and prints its result. With `log`, `act` was given a rehearsal: prints the operations in `log`
-    instead."""
+    """Carries out `act` and prints its result. With `log`, `hierarchy` is one for a dry run that records in `log`, and
+    these operations are printed instead."""
     before = hierarchy.warnings
     done = act(hierarchy)
     notes = done.get("notes", ())

@@ -175,7 +175,7 @@ def _change(urls: Sequence[str], asked: Sequence[Asked], dry_run: bool) -> None:
         if not changed:
             say("Nothing changes.")
         elif dry_run:
-            _rehearse(changed)
+            _show_dry_run(changed)
         else:
             _save(changed)
 
@@ -216,11 +216,11 @@ def _tell(each: _Mended) -> None:
             say(sentence)
 
 
-def _rehearse(changed: Sequence[_Mended]) -> None:
-    from zarrscope.nodes.together import rehearse_together
+def _show_dry_run(changed: Sequence[_Mended]) -> None:
+    from zarrscope.nodes.together import dry_run_together
     from zarrscope_app.presenters.nodes import operation_text
 
-    for hierarchy, log in rehearse_together([each.edit for each in changed]):
+    for hierarchy, log in dry_run_together([each.edit for each in changed]):
         for operation in log:
             say(operation_text.line(operation, hierarchy.url))
     say("Nothing was written (--dry-run).")

@@ -216,7 +216,7 @@ def _to_extend(url: str, dialect: str | None, log: list[Any] | None, new: str = 
         )
     if dialect is not None and hierarchy.dialect.name != dialect:
         raise Failed(f"{url} is {hierarchy.dialect.title}; --dialect is for a new hierarchy.")
-    return hierarchy if log is None else hierarchy.rehearse(log), made
+    return hierarchy if log is None else hierarchy.dry_run(log), made
 
 
 # ---------------------------------------------------------------------------------------------- resize, remove
@@ -401,8 +401,8 @@ def _carry(
 
     if dry_run or (replace and not yes):
         log: list[Any] = []
-        tried = source.rehearse(log)
-        told = act(tried, tried if target is source else target.rehearse(log))
+        tried = source.dry_run(log)
+        told = act(tried, tried if target is source else target.dry_run(log))
         if dry_run:
             show_operations(log, source.url, as_json, told.notes)
             return

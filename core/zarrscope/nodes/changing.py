@@ -405,7 +405,7 @@ class ChangingHierarchy:
 
         return consolidate(self._nodes, cancelled)
 
-    def rehearse(self, log: list[Operation]) -> Self:
+    def dry_run(self, log: list[Operation]) -> Self:
         """Returns a hierarchy for a dry run, which reads the stored data and writes nothing.
 
         Parameters
@@ -424,14 +424,14 @@ class ChangingHierarchy:
         >>> from zarrscope.stores.memory import MemoryStore
         >>> h = zarrscope.open(MemoryStore(), mode="w-")
         >>> log = []
-        >>> _ = h.rehearse(log).create_group("/g")
+        >>> _ = h.dry_run(log).create_group("/g")
         >>> len(log) > 0, "/g" in h
         (True, False)
         """
-        from zarrscope.stores.dry_run import Rehearsal
+        from zarrscope.stores.dry_run import DryRunStore
 
         nodes = copy.copy(self._nodes)
-        nodes.store = Rehearsal(nodes.store, log)
+        nodes.store = DryRunStore(nodes.store, log)
         nodes.collected_warnings = [*nodes.collected_warnings]
         nodes.forget()
         tried = copy.copy(self)

@@ -1,7 +1,7 @@
 """Saves edits of several documents, of one hierarchy or of several: all of them, or none.
 
-No store changes several values at once. So every save is rehearsed first; then the documents are saved one after the
-other. If one fails, those saved before it are restored. The error names documents that could not be restored.
+No store changes several values at once. So a dry run of every save comes first; then the documents are saved one after
+the other. If one fails, those saved before it are restored. The error names documents that could not be restored.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ class DocumentEdit:
     allow_nan: bool = False
 
 
-def rehearse_together(edits: Sequence[DocumentEdit]) -> list[tuple[Hierarchy, list[Operation]]]:
+def dry_run_together(edits: Sequence[DocumentEdit]) -> list[tuple[Hierarchy, list[Operation]]]:
     """For each edit: a hierarchy for a dry run, and the operations that saving the edit would carry out. Raises the
     errors of `save_together`, as far as they can be known in advance.
     """
     told = []
     for edit in edits:
         log: list[Operation] = []
-        tried = edit.hierarchy.rehearse(log)
+        tried = edit.hierarchy.dry_run(log)
         tried.save(edit.path, edit.after, allow_nan=edit.allow_nan)
         told.append((tried, log))
     return told
@@ -60,7 +60,7 @@ def save_together(edits: Sequence[DocumentEdit]) -> list[Document]:
     Conflict, Refused, ReadOnly, NotStandard, BadMetadata, Unreadable
         The errors of `Hierarchy.save` for one of the documents. The others are unchanged, unless the advice names them.
     """
-    rehearse_together(edits)
+    dry_run_together(edits)
     saved: list[Document] = []
     try:
         for edit in edits:

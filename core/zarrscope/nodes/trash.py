@@ -29,7 +29,7 @@ from zarrscope.nodes.consolidated import documents_beneath, follow, has_copies
 from zarrscope.nodes.context import HierarchyLike, NodeContext
 from zarrscope.nodes.edit import create_groups, key_of, need_node, need_place, vanished, vanishing
 from zarrscope.nodes.trash_record import RECORD, STORED, Thrown, files_of, listed, read
-from zarrscope.stores.dry_run import Rehearsal
+from zarrscope.stores.dry_run import DryRunStore
 from zarrscope.stores.local.trash import remove_empty_trash, trash_store, writable_trash
 from zarrscope.stores.store import Store
 
@@ -370,8 +370,8 @@ def _forget(nodes: NodeContext, path: str) -> None:
 def _trash(store: Store) -> Store | None:
     """The trash as a store; a dry run if the hierarchy's store is one."""
     trash = trash_store(store)
-    if trash is not None and isinstance(store, Rehearsal):
-        return Rehearsal(trash, store.log)
+    if trash is not None and isinstance(store, DryRunStore):
+        return DryRunStore(trash, store.log)
     return trash
 
 
@@ -394,5 +394,5 @@ def _no_trash(store: Store, why: str) -> Unsupported:
 
 
 def _tidy(store: Store) -> None:
-    if not isinstance(store, Rehearsal):
+    if not isinstance(store, DryRunStore):
         remove_empty_trash(store)

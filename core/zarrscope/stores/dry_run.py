@@ -1,11 +1,11 @@
 """A wrapper of a store for dry runs: written values stay in memory, and every change is recorded.
 
-A dry run calls the same code as the real run, in every dialect, only with a Rehearsal in place of the store. The code
+A dry run calls the same code as the real run, in every dialect, only with a DryRunStore in place of the store. The code
 reads back the values that it has written, gets the same conflicts, and leaves a list of the exact operations. Values
-that are only copied or moved are not read: the Rehearsal remembers which store has them, and under which key.
+that are only copied or moved are not read: the DryRunStore remembers which store has them, and under which key.
 
 It gives the guarantees of store.py; tests/contracts/store.py tests it. Changes that other programs make to the store
-meanwhile are visible for all keys that the Rehearsal has not written.
+meanwhile are visible for all keys that the DryRunStore has not written.
 """
 
 from __future__ import annotations
@@ -57,10 +57,10 @@ def ordered(log: Sequence[Operation]) -> tuple[Operation, ...]:
     return tuple(found)
 
 
-class Rehearsal(Wrapper):
+class DryRunStore(Wrapper):
     """Reads from a store, and records writes in `log` instead of carrying them out.
 
-    For a change of two stores, a second Rehearsal with the `log` of the first records into the same list.
+    For a change of two stores, a second DryRunStore with the `log` of the first records into the same list.
     """
 
     def __init__(self, store: Store, log: list[Operation] | None = None) -> None:
@@ -92,7 +92,7 @@ class Rehearsal(Wrapper):
     def _get_many(
         self, requests: Sequence[Request], cancelled: Callable[[], bool], limit: int | None = None
     ) -> Iterator[tuple[int, Answer]]:
-        """Answers requests. Values that the Rehearsal has not written are requested from the store, in parallel."""
+        """Answers requests. Values that the DryRunStore has not written are requested from the store, in parallel."""
         elsewhere: dict[int, tuple[str, ByteRange | None]] = {}
         for i, (key, part) in enumerate(requests):
             if cancelled():
@@ -179,11 +179,11 @@ class Rehearsal(Wrapper):
         return super()._compare_many(source, different)
 
     def _can_move_prefix(self, source: Backend, prefix: str, to: str) -> bool:
-        inner = source.store if isinstance(source, Rehearsal) else source
+        inner = source.store if isinstance(source, DryRunStore) else source
         return self.store.files.can_move_prefix(inner, prefix, to)
 
     def _move_prefix(self, source: Backend, prefix: str, to: str) -> None:
-        giving = source if isinstance(source, Rehearsal) else self
+        giving = source if isinstance(source, DryRunStore) else self
         with self._guard:
             if next(self._state.keys(to), None) is not None:
                 raise Conflict("Something is stored there already", store=self.url, key=to)
@@ -196,7 +196,7 @@ class Rehearsal(Wrapper):
             self._state = _State(self._state, arrived=(before, prefix, to))
 
     @staticmethod
-    def _total(store: Rehearsal, keys: Sequence[str]) -> int | None:
+    def _total(store: DryRunStore, keys: Sequence[str]) -> int | None:
         """The size of all values together; None if the size of one of them is unknown."""
         total = 0
         for key in keys:
@@ -220,7 +220,7 @@ _Found = bytes | _Stored | None
 
 
 def _found_in(store: Backend, key: str) -> _Found:
-    return store._state.find(key) if isinstance(store, Rehearsal) else _Stored(store, key)
+    return store._state.find(key) if isinstance(store, DryRunStore) else _Stored(store, key)
 
 
 def _is_there(found: _Stored) -> bool:

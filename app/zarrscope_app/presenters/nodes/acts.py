@@ -2,7 +2,7 @@
 
 An action is a row of a table (table.py). Its form is a tuple of fields that a host paints in their order; `described`
 adds the consequences of the typed values. `described` is called on the host's thread after every keystroke, so it reads
-nothing. `plan` and `do` run in the background. By default, `plan` runs `do` on a rehearsal of the hierarchy, which
+nothing. `plan` and `do` run in the background. By default, `plan` runs `do` on a dry-run hierarchy, which
 records operations without carrying them out.
 """
 
@@ -149,9 +149,9 @@ class Act(ABC):
         return fields
 
     def plan(self, place: ActPlace, given: Mapping[str, str], cancelled: IsCancelled) -> PlannedAct:
-        """Rehearses the action without writing. Raises the errors that the action would raise."""
+        """Makes a dry run of the action: nothing is written. Raises the errors that the action would raise."""
         log: list[Operation] = []
-        done = self.do(replace(place, hierarchy=place.hierarchy.rehearse(log)), given, _silent, cancelled)
+        done = self.do(replace(place, hierarchy=place.hierarchy.dry_run(log)), given, _silent, cancelled)
         operations = ordered(log)
         sentence = told(operation_text.summary(operations), *done.notes)
         undo, final = self.mark(place, given)

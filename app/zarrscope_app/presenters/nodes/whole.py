@@ -52,7 +52,7 @@ class Consolidate(Act):
     def do(self, place: ActPlace, given: Mapping[str, str], report: Report, cancelled: IsCancelled) -> ActResult:
         hierarchy = place.hierarchy
         log: list[Operation] = []
-        hierarchy.rehearse(log).consolidate(cancelled)
+        hierarchy.dry_run(log).consolidate(cancelled)
         keys = [each.key for each in log if each.act == "set"]
         before = {key: hierarchy.store.get_versioned(key) for key in keys}
         if hierarchy.consolidate(cancelled) is None:
