@@ -10,7 +10,7 @@ import zarrscope
 from zarrscope.errors import Conflict, ReadOnly, Unreadable, ZarrscopeError
 from zarrscope.model.storage import Version
 from zarrscope.nodes.hierarchy import Hierarchy
-from zarrscope.nodes.together import DocumentEdit, dry_run_together, save_together
+from zarrscope.nodes.save_together import DocumentEdit, dry_run_together, save_together
 from zarrscope.stores.memory import MemoryStore
 
 KEY = "zarr.json"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from zarrscope.nodes.array import Array
     from zarrscope.nodes.group import Group
     from zarrscope.nodes.hierarchy import Hierarchy
-    from zarrscope.nodes.together import DocumentEdit
+    from zarrscope.nodes.save_together import DocumentEdit
     from zarrscope_app.presenters.form.mending import Asked
     from zarrscope_app.presenters.form.sections.model import Surroundings
     from zarrscope_app.presenters.form.view_models import FormSection
@@ -181,7 +181,7 @@ def _change(urls: Sequence[str], asked: Sequence[Asked], dry_run: bool) -> None:
 
 
 def _mended(url: str, urls: Sequence[str], asked: Sequence[Asked], stack: ExitStack) -> _Mended:
-    from zarrscope.nodes.together import DocumentEdit
+    from zarrscope.nodes.save_together import DocumentEdit
     from zarrscope_app.presenters.form.mending import mended, need_validity
     from zarrscope_app.presenters.form.sections.model import surroundings_of
 
@@ -217,7 +217,7 @@ def _tell(each: _Mended) -> None:
 
 
 def _show_dry_run(changed: Sequence[_Mended]) -> None:
-    from zarrscope.nodes.together import dry_run_together
+    from zarrscope.nodes.save_together import dry_run_together
     from zarrscope_app.presenters.nodes import operation_text
 
     for hierarchy, log in dry_run_together([each.edit for each in changed]):
@@ -228,7 +228,7 @@ def _show_dry_run(changed: Sequence[_Mended]) -> None:
 
 def _save(changed: Sequence[_Mended]) -> None:
     from zarrscope.errors import Conflict
-    from zarrscope.nodes.together import save_together
+    from zarrscope.nodes.save_together import save_together
 
     known = {warning for each in changed for warning in each.edit.hierarchy.warnings}
     try:

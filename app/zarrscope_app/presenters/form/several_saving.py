@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from zarrscope.errors import Conflict
 from zarrscope.jsondoc.document import Document
 from zarrscope.model.frozen import frozen
-from zarrscope.nodes.together import DocumentEdit, save_together
+from zarrscope.nodes.save_together import DocumentEdit, save_together
 from zarrscope_app.presenters.form.draft import Draft
 from zarrscope_app.presenters.form.whole_text import need_confirmed, stored
 
