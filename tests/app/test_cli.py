@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 import zlib
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -258,6 +259,27 @@ def test_set_changes_one_value_and_no_other_byte(capsys: Any, notes: Any, field:
     assert zs(capsys, "attrs", "get", notes, "g", field)[1] == "1.50\n"
     assert zs(capsys, "attrs", "set", notes, "g", field, "1")[0] == 0
     assert document.read_text() == before
+
+
+@pytest.mark.parametrize("field", ["number", "a.0", "/new", ""])
+def test_set_reads_the_value_from_standard_input(field: str, notes: Path) -> None:
+    """As it is spelled there, without the blanks around it; a minus is no JSON, so no value is mistaken."""
+    given = '{\n  "length": 1.50,\n  "unit": "µm"\n}'
+    whole = [sys.executable, "-m", "zarrscope_app", "attrs", "set", str(notes), "g", field, "-"]
+    done = subprocess.run(whole, input=f" {given}\n\n".encode(), capture_output=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+    assert given in (notes / "g" / "zarr.json").read_text("utf-8")
+
+
+@pytest.mark.parametrize("given", [b"", b"seen on Monday", b"\xff", b"{"])
+def test_standard_input_that_is_no_json_is_refused(given: bytes, notes: Path) -> None:
+    document = notes / "g" / "zarr.json"
+    before = document.read_bytes()
+    whole = [sys.executable, "-m", "zarrscope_app", "attrs", "set", str(notes), "g", "z", "-"]
+    done = subprocess.run(whole, input=given, capture_output=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert b"stdin is not JSON" in done.stderr
+    assert document.read_bytes() == before
 
 
 def test_a_path_without_its_first_slash_makes_no_attribute(capsys: Any, notes: Any) -> None:

@@ -129,18 +129,27 @@ def _field(attributes: Any, where: str) -> Any:
 def set_(url: str, node: str, field: str, value: str, allow_nan: bool, dry_run: bool) -> None:
     """Sets one FIELD to VALUE, which is JSON: 0.108, '"text"', '[1, 2]'. The objects that contain FIELD must exist.
 
+    With - as VALUE it is read from stdin, in UTF-8. An empty FIELD ('') stands for all attributes.
+
     Prints the change. Changes that others made meanwhile are not overwritten.
 
     \b
     Examples:
       zarrscope attrs set cells.zarr / /ome/multiscales/0/name '"x"' --dry-run
       zarrscope attrs set cells.zarr / note '"seen on Monday"'
+      zarrscope attrs get cells.zarr / ome --json | zarrscope attrs set copy.zarr / ome -
     """
     import json
+    import sys
 
+    stdin = value == "-"
     try:
+        if stdin:
+            value = sys.stdin.buffer.read().decode("utf-8").strip()
         json.loads(value)
-    except ValueError:
+    except ValueError as error:
+        if stdin:
+            raise click.UsageError(f"stdin is not JSON in UTF-8: {error}. Nothing was written.") from None
         raise click.UsageError(
             f"The value {value!r} is not JSON. Text needs its own quotation marks: '\"{value}\"'."
         ) from None
