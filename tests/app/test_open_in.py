@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,16 @@ from zarrscope.runtime.threads import Mailbox
 from zarrscope.stores.loopback import LoopbackServer
 from zarrscope.stores.memory import MemoryStore
 from zarrscope_app.presenters import Session, SessionStatus, Workspace
-from zarrscope_app.presenters.session.open_in import NEUROGLANCER, VIZARR, terminals
+from zarrscope_app.presenters.session import open_in
+from zarrscope_app.presenters.session.open_in import (
+    NEUROGLANCER,
+    VIZARR,
+    Destination,
+    fiji_command,
+    napari_command,
+    terminals,
+)
+from zarrscope_app.presenters.session.state_text import decode_view
 
 VALUES = bytes(range(100))
 
@@ -121,11 +131,11 @@ def test_other_programs_read_through_it(tmp_path: Path) -> None:
         server.close()
 
 
-def opened(session: Session, viewer: str, mailbox: Mailbox) -> tuple[str, str]:
-    found: list[tuple[str, str]] = []
-    session.elsewhere.open(viewer, lambda link, text: found.append((link, text)))
+def opened(session: Session, viewer: str, mailbox: Mailbox) -> Destination:
+    found: list[Destination] = []
+    session.elsewhere.open(viewer, found.append)
     mailbox.run_until(lambda: bool(found) or bool(session.state.sentence))
-    return found[0] if found else ("", "")
+    return found[0] if found else Destination()
 
 
 def test_links_lead_to_the_server_until_the_session_ends(workspace: Workspace, mailbox: Mailbox) -> None:
@@ -135,17 +145,16 @@ def test_links_lead_to_the_server_until_the_session_ends(workspace: Workspace, m
     session.select("/image")
     mailbox.run_until(settled(session))
     assert session.elsewhere.serving == ""
-    link, text = opened(session, "neuroglancer", mailbox)
-    assert text == ""
+    link = opened(session, "neuroglancer", mailbox).link
     assert link.startswith(NEUROGLANCER)
     (layer,) = json.loads(unquote(link.removeprefix(NEUROGLANCER)))["layers"]
     address = layer["source"].removeprefix("zarr://")
     assert address.startswith(session.elsewhere.serving + "/image")
     assert as_array(zarrscope.open(address)["/0"]).shape == (41, 64, 64)
-    link, _ = opened(session, "vizarr", mailbox)
+    link = opened(session, "vizarr", mailbox).link
     assert unquote(link.removeprefix(VIZARR)) == address
-    assert opened(session, "napari", mailbox)[1] == f"napari --plugin zarrscope {shelf.address}/image"
-    assert opened(session, "fiji", mailbox)[1] == f"{shelf.address}/image"
+    assert opened(session, "napari", mailbox).text == f"napari --plugin zarrscope {shelf.address}/image"
+    assert opened(session, "fiji", mailbox).text == f"{shelf.address}/image"
     workspace.close_all()
     with pytest.raises(ZarrscopeError):
         zarrscope.open(address, storage_options={"attempts": 1})
@@ -157,13 +166,13 @@ def test_what_a_viewer_cannot_read_is_said(workspace: Workspace, mailbox: Mailbo
     session = workspace.open(place)
     session.select("/a")
     mailbox.run_until(settled(session))
-    assert opened(session, "neuroglancer", mailbox) == ("", "")
+    assert opened(session, "neuroglancer", mailbox) == Destination()
     assert "neuroglancer does not read draft-2020" in session.state.sentence
 
 
 @pytest.mark.needs("qt", "display")
 def test_the_window_opens_a_browser_or_copies(qtbot: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from qtpy.QtGui import QDesktopServices, QGuiApplication
+    from qtpy.QtGui import QDesktopServices
 
     from qt_robot import window_on
 
@@ -182,12 +191,100 @@ def test_the_window_opens_a_browser_or_copies(qtbot: Any, monkeypatch: pytest.Mo
     window.run("open-vizarr")
     qtbot.waitUntil(lambda: len(visited) == 1, timeout=20_000)
     assert visited[0].startswith(VIZARR)
-    window.run("copy-napari")
-    clipboard = QGuiApplication.clipboard()
-    assert clipboard is not None
-    qtbot.waitUntil(lambda: clipboard.text().startswith("napari --plugin zarrscope"), timeout=20_000)
     window.close()
     assert session.elsewhere.serving == ""
+
+
+# ---------------------------------------------------------------------- programs of this machine
+def program(folder: Path, name: str, told: Path) -> Path:
+    """A program that writes its arguments, one a line, and its folder to `told`."""
+    made = folder / name
+    lines = f"printf '%s\\n' \"$@\" > '{told}.part'; pwd >> '{told}.part'; mv '{told}.part' '{told}'"
+    made.write_text(f"#!/bin/sh\n{lines}\n")
+    made.chmod(0o755)
+    return made
+
+
+@pytest.fixture
+def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder that is first on the path; napari and Fiji are installed nowhere else."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    # The programs that a script needs stay on the path.
+    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
+    monkeypatch.delenv(open_in.FIJI_VARIABLE, raising=False)
+    monkeypatch.setattr(open_in, "has_napari", lambda: False)
+    return folder
+
+
+def test_the_napari_of_this_environment_is_preferred(programs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert napari_command("/data") == ()
+    made = program(programs, "napari", programs / "told")
+    assert napari_command("/da ta") == (str(made), "--plugin", "zarrscope", "/da ta"), "one argument, without a shell"
+    monkeypatch.setattr(open_in, "has_napari", lambda: True)
+    assert napari_command("/data") == (sys.executable, "-P", "-m", "napari", "--plugin", "zarrscope", "/data")
+
+
+def test_fiji_is_found_by_its_names_or_by_the_variable(
+    programs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert fiji_command("/data") == ()
+    made = program(programs, "ImageJ-linux64", programs / "told")
+    macro = 'run("HDF5/N5/Zarr/OME-NGFF ... ", "url=[/a b/0]");'
+    assert fiji_command("/a b/0") == (str(made), "-eval", macro)
+    for address in ('/a"); exec("rm', "/a] hide", "/a\nb"):
+        assert fiji_command(address) == (), "no address becomes a part of the macro"
+    assert fiji_command("C:\\a")[-1].endswith('"url=[C:\\\\a]");')
+    elsewhere = program(tmp_path, "my-fiji", programs / "told")
+    monkeypatch.setenv(open_in.FIJI_VARIABLE, str(elsewhere))
+    assert fiji_command("/a")[0] == str(elsewhere)
+    monkeypatch.setenv(open_in.FIJI_VARIABLE, str(tmp_path / "gone"))
+    assert fiji_command("/a") == (), "the named program, and no other"
+
+
+@pytest.mark.needs("qt", "display")
+def test_the_window_starts_napari_and_fiji_or_copies(qtbot: Any, programs: Path) -> None:
+    from qtpy.QtGui import QGuiApplication
+
+    from qt_robot import window_on
+
+    shelf = Shelf()
+    small_image(shelf)
+    window, session = window_on(qtbot, shelf.address)
+    session.select("/image")
+    qtbot.waitUntil(lambda: settled(session)() and session.slice.state.kind == "image", timeout=60_000)
+    clipboard, bar = not_none(QGuiApplication.clipboard()), not_none(window.statusBar())
+    window.run("open-napari")
+    qtbot.waitUntil(lambda: "napari is not installed here" in bar.currentMessage(), timeout=60_000)
+    assert clipboard.text() == f"napari --plugin zarrscope {shelf.address}/image"
+    window.run("open-fiji")
+    qtbot.waitUntil(lambda: "No Fiji was found" in bar.currentMessage(), timeout=60_000)
+    assert clipboard.text() == f"{shelf.address}/image"
+
+    clipboard.setText("kept")
+    told = {name: programs / f"told-{name}" for name in ("napari", "fiji")}
+    for name, place in told.items():
+        program(programs, name, place)
+    session.slice.set_index("z", 3)
+    window.run("open-napari")
+    qtbot.waitUntil(lambda: told["napari"].exists() and "napari is starting" in bar.currentMessage(), timeout=60_000)
+    plugin, named, view, folder = told["napari"].read_text().split()
+    assert (plugin, named, folder) == ("--plugin", "zarrscope", str(Path.home()))
+    shown = decode_view(view)
+    assert (shown["url"], shown["path"], shown["slice"]["index"]["z"]) == (shelf.address, "/image", 3)
+    window.run("open-fiji")
+    qtbot.waitUntil(lambda: told["fiji"].exists() and "Fiji is starting" in bar.currentMessage(), timeout=60_000)
+    assert told["fiji"].read_text().splitlines()[:2] == [
+        "-eval",
+        f'run("HDF5/N5/Zarr/OME-NGFF ... ", "url=[{shelf.address}/image]");',
+    ]
+    assert clipboard.text() == "kept"
+
+    broken = programs / "fiji"
+    broken.write_text("#!/nowhere/to/be/found\n")
+    window.run("open-fiji")
+    qtbot.waitUntil(lambda: "Fiji could not be started" in bar.currentMessage(), timeout=60_000)
+    assert clipboard.text() == f"{shelf.address}/image"
 
 
 # ---------------------------------------------------------------------- the folder of a node

@@ -32,8 +32,8 @@ NEEDS_SESSION = (
     "check",
     "open-neuroglancer",
     "open-vizarr",
-    "copy-napari",
-    "copy-fiji",
+    "open-napari",
+    "open-fiji",
 )
 """Commands that are enabled only while a hierarchy is open."""
 

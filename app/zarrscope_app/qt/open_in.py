@@ -9,32 +9,46 @@ from collections.abc import Callable
 
 from zarrscope_app.presenters import Session
 from zarrscope_app.presenters.commands import LABELS
-from zarrscope_app.presenters.session.open_in import terminals
-from zarrscope_app.qt.toolkit.core import QProcess, QStandardPaths, QUrl
+from zarrscope_app.presenters.session.open_in import Destination, terminals
+from zarrscope_app.qt.toolkit.core import QDir, QProcess, QStandardPaths, QUrl
 from zarrscope_app.qt.toolkit.gui import QDesktopServices, QGuiApplication
 
 ELSEWHERE = {
     "open-neuroglancer": "neuroglancer",
     "open-vizarr": "vizarr",
-    "copy-napari": "napari",
-    "copy-fiji": "fiji",
+    "open-napari": "napari",
+    "open-fiji": "fiji",
 }
-"""The viewer that each command opens, or for which it copies a text."""
+"""The viewer that each command opens."""
 
 
 def open_elsewhere(session: Session, command: str, say: Callable[[str], object]) -> None:
     """Carries out a command of ELSEWHERE; `say` shows the result."""
-    viewer = ELSEWHERE[command]
 
-    def done(link: str, text: str) -> None:
+    def show(found: Destination, opened: bool) -> None:
         clipboard = QGuiApplication.clipboard()
-        opened = bool(link) and QDesktopServices.openUrl(QUrl.fromEncoded(link.encode()))
         if not opened and clipboard is not None:
-            clipboard.setText(link or text)
-        said = ("browser-opened" if opened else "browser-failed") if link else f"copied-{viewer}"
-        say(LABELS[said])
+            clipboard.setText(found.link or found.text)
+        say(LABELS[found.said if opened else found.failed])
 
-    session.elsewhere.open(viewer, done)
+    def found(destination: Destination) -> None:
+        if destination.link:
+            show(destination, QDesktopServices.openUrl(QUrl.fromEncoded(destination.link.encode())))
+        elif destination.command:
+            # On another thread, because a program on a slow disk takes long to start.
+            session.owner.fetch(
+                lambda: _start(destination.command), lambda outcome: show(destination, bool(outcome.value))
+            )
+        else:
+            show(destination, False)
+
+    session.elsewhere.open(ELSEWHERE[command], found)
+
+
+def _start(command: tuple[str, ...]) -> bool:
+    """Starts a program that goes on after this one ends; returns whether it was found and could be started."""
+    program, *arguments = command
+    return QProcess.startDetached(program, arguments, QDir.homePath())[0]
 
 
 def reveal(session: Session) -> None:

@@ -1,5 +1,5 @@
-"""*Open in* neuroglancer, vizarr, napari, Fiji: makes a link, or a text to paste into the viewer. *Reveal* and *Open a
-terminal here*: finds the folder of a node on this machine.
+"""*Open in* neuroglancer, vizarr, napari, Fiji: makes a link for a browser, or the command line of a viewer that is
+installed, or else a text to copy. *Reveal* and *Open a terminal here*: finds the folder of a node on this machine.
 
 Data on the web are linked directly. All other data (a folder, a zip file, a bucket with a login) is served to the
 browser of this machine by a loopback server, which ends with the session (zarrscope.stores.loopback).
@@ -7,20 +7,25 @@ browser of this machine by a loopback server, which ends with the session (zarrs
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import shlex
+import shutil
+import sys
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import quote, unquote, urlsplit
 
 from zarrscope.errors import Refused, Unsupported
 from zarrscope.errors.confidential import MARK
+from zarrscope.model.frozen import frozen
 from zarrscope.runtime.threads import JobResult, Owner
 from zarrscope.stores.local.paths import path_of
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.formats import name_of
 from zarrscope_app.presenters.image.presenter import SlicePresenter
+from zarrscope_app.presenters.session.state_text import view_as_url
 
 if TYPE_CHECKING:
     from zarrscope.nodes.array import Array
@@ -34,6 +39,22 @@ SCHEMES = {"v2": "zarr", "v3": "zarr", "n5": "n5"}
 """Dialect → the scheme of neuroglancer's addresses of such data."""
 READ_BY_VIZARR = frozenset({"v2", "v3"})
 VIEWERS = {"neuroglancer": "neuroglancer", "vizarr": "vizarr", "napari": "napari", "fiji": "Fiji"}
+
+_FIJI = (
+    "fiji",
+    "fiji-linux-x64",
+    "fiji-linux-arm64",
+    "fiji-windows-x64",
+    "fiji-macos",
+    "ImageJ-linux64",
+    "ImageJ-win64",
+    "ImageJ-macosx",
+)
+"""The names of Fiji's programs: of today, and of the years before 2025."""
+FIJI_VARIABLE = "ZARRSCOPE_FIJI"
+"""The environment variable that names Fiji's program if it is not on the path."""
+_FIJI_COMMAND = "HDF5/N5/Zarr/OME-NGFF ... "
+"""The command of Fiji's macro language that opens such data (n5-ij)."""
 
 _TERMINALS = (
     "xdg-terminal-exec",
@@ -54,6 +75,21 @@ _TERMINALS = (
 comes first."""
 
 
+@frozen
+class Destination:
+    """A node in another viewer. A host opens `link` in the browser, or starts `command`; if neither is possible, it
+    copies the link or `text`. `said` and `failed` are the names of the sentences (commands.LABELS) about it."""
+
+    link: str = ""
+    command: tuple[str, ...] = ()
+    """The full path of a program of this machine, and its arguments; empty if it is not installed."""
+    text: str = ""
+    said: str = ""
+    """After the link was opened, or the program started."""
+    failed: str = ""
+    """After the link or the text was copied."""
+
+
 class ElsewhereSession(Protocol):
     """The members of a session (session.py) that Elsewhere uses."""
 
@@ -67,16 +103,19 @@ class ElsewhereSession(Protocol):
     def report(self, error: BaseException) -> None:
         """Adds an error to the problems of the session."""
 
+    def view_text(self) -> str:
+        """The displayed view as one text; see state_text.py."""
+
 
 class Elsewhere:
-    """Opens nodes of one session in other viewers. `open(viewer, done)` calls done(link, "") with a link for a browser,
-    or done("", text) with a text for the clipboard."""
+    """Opens nodes of one session in other viewers: `open(viewer, done)` calls done(destination). The host starts the
+    program, after a person's click."""
 
     def __init__(self, session: ElsewhereSession) -> None:
         self._session = session
         self._server: LoopbackServer | None = None
 
-    def open(self, viewer: str, done: Callable[[str, str], object]) -> None:
+    def open(self, viewer: str, done: Callable[[Destination], object]) -> None:
         """Opens the displayed node in another viewer. Failures are shown in the error bar."""
         session, node = self._session, self._session.node
         if node is None or node.hierarchy is None:
@@ -84,15 +123,19 @@ class Elsewhere:
         hierarchy, image = node.hierarchy, session.slice.image
         is_label = image is not None and image.is_label
         drawn = session.slice.state.kind == "image"
+        view = view_as_url(session.view_text()) if drawn and viewer == "napari" else ""
 
-        def work() -> tuple[str, str]:
-            return self._found(viewer, hierarchy, node, drawn=drawn, is_label=is_label)
+        def work() -> Destination:
+            if viewer in ("napari", "fiji"):
+                return self._program(viewer, hierarchy, node, view)
+            link = self._link(viewer, hierarchy, node, drawn=drawn, is_label=is_label)
+            return Destination(link, said="browser-opened", failed="browser-failed")
 
-        def came(outcome: JobResult[tuple[str, str]]) -> None:
+        def came(outcome: JobResult[Destination]) -> None:
             if outcome.error is not None:
                 session.report(outcome.error)
             else:
-                done(*outcome.get())
+                done(outcome.get())
 
         session.owner.fetch(work, came)
 
@@ -112,29 +155,33 @@ class Elsewhere:
 
         self._session.owner.fetch(lambda: folder_of(url, path), came)
 
-    def _found(
-        self, viewer: str, hierarchy: HierarchyLike, node: Group | Array, *, drawn: bool, is_label: bool
-    ) -> tuple[str, str]:
-        dialect, title = name_of(hierarchy, node), VIEWERS[viewer]
+    def _program(self, viewer: str, hierarchy: HierarchyLike, node: Group | Array, view: str) -> Destination:
+        dialect, place = name_of(hierarchy, node), joined(plain(hierarchy.url), node.path)
         if viewer == "napari":
-            return "", f"napari --plugin zarrscope {shlex.quote(joined(plain(hierarchy.url), node.path))}"
-        if viewer == "fiji":
+            command = napari_command(view or place)
+            text = f"napari --plugin zarrscope {shlex.quote(place)}"
+        else:
             if dialect not in SCHEMES:
                 raise Unsupported(f"Fiji reads Zarr v2, v3 and N5; this is {dialect}", feature=f"Fiji {dialect}")
-            return "", joined(plain(hierarchy.url), node.path)
+            command, text = fiji_command(place), place
+        failed = f"not-started-{viewer}" if command else f"copied-{viewer}"
+        return Destination("", command, text, f"started-{viewer}", failed)
+
+    def _link(self, viewer: str, hierarchy: HierarchyLike, node: Group | Array, *, drawn: bool, is_label: bool) -> str:
+        dialect, title = name_of(hierarchy, node), VIEWERS[viewer]
         if not drawn:
             raise Refused(f"{title} shows pictures: choose an image or an array of two axes or more")
         if dialect not in (READ_BY_VIZARR if viewer == "vizarr" else SCHEMES):
             raise Unsupported(f"{title} does not read {dialect}", feature=f"{viewer} {dialect}")
         address = self._address(hierarchy, node.path)
         if viewer == "vizarr":
-            return VIZARR + quote(address, safe=""), ""
+            return VIZARR + quote(address, safe="")
         layer = {
             "name": strings.clean(node.name or "image", 60),
             "type": "segmentation" if is_label else "image",
             "source": f"{SCHEMES[dialect]}://{address}",
         }
-        return NEUROGLANCER + quote(json.dumps({"layers": [layer]}, separators=(",", ":")), safe=":/,"), ""
+        return NEUROGLANCER + quote(json.dumps({"layers": [layer]}, separators=(",", ":")), safe=":/,")
 
     def _address(self, hierarchy: HierarchyLike, path: str) -> str:
         """The address under which a browser can read a node; starts the loopback server if it is needed."""
@@ -171,6 +218,33 @@ def folder_of(url: str, path: str) -> str:
         if os.path.isdir(found):
             return os.path.normpath(found)
     raise Refused(f"{root} is no longer there")
+
+
+def has_napari() -> bool:
+    """Whether napari is installed in this environment."""
+    return importlib.util.find_spec("napari") is not None
+
+
+def napari_command(place: str) -> tuple[str, ...]:
+    """The command line that opens an address or the text of a view in napari; empty if napari is not installed. The
+    napari of this environment is preferred, because its plugin is the same zarrscope."""
+    arguments = ("--plugin", "zarrscope", place)
+    if has_napari():
+        # -P: no module is imported from the working directory, which may be a folder of foreign data.
+        return (sys.executable, "-P", "-m", "napari", *arguments)
+    found = shutil.which("napari")
+    return (os.path.abspath(found), *arguments) if found else ()
+
+
+def fiji_command(place: str) -> tuple[str, ...]:
+    """The command line that opens an address in Fiji; empty if no Fiji is found, or if its macro language has no way to
+    write the address."""
+    named = os.environ.get(FIJI_VARIABLE, "")
+    found = next(filter(None, map(shutil.which, (named,) if named else _FIJI)), None)
+    if found is None or not place.isprintable() or any(sign in place for sign in '[]"'):
+        return ()
+    told = place.replace("\\", "\\\\")
+    return (os.path.abspath(found), "-eval", f'run("{_FIJI_COMMAND}", "url=[{told}]");')
 
 
 def terminals(platform: str, environment: Mapping[str, str]) -> tuple[tuple[str, ...], ...]:

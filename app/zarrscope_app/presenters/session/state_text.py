@@ -37,6 +37,11 @@ def encode_view(view: Mapping[str, Any]) -> str:
     return SIGN + base64.urlsafe_b64encode(zlib.compress(told.encode(), 9)).decode().rstrip("=")
 
 
+def view_as_url(text: str) -> str:
+    """The text of a view with the slashes of a URL: napari 0.9 takes every other text for the name of a file."""
+    return text.replace(SIGN, f"{SIGN}//", 1)
+
+
 def decode_view(text: str) -> dict[str, Any]:
     """The view in a text. Its "url" and "path" are checked to be strings, its other members are not checked. Raises
     Refused, with a sentence for a person."""
@@ -44,7 +49,9 @@ def decode_view(text: str) -> dict[str, Any]:
         raise _refused("is too long")
     told = text.strip()
     if told.startswith(SIGN):
-        told = _unpacked("".join(told[len(SIGN) :].split()))  # mail programs may have broken the text into lines
+        told = _unpacked(
+            "".join(told[len(SIGN) :].lstrip("/").split())
+        )  # mail programs may have broken the text into lines
     try:
         view = json.loads(told)
     except (ValueError, RecursionError):
