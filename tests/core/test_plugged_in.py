@@ -19,6 +19,7 @@ import machine
 
 TESTS = machine.ROOT / "tests"
 PLUGGED = TESTS / "plugged"
+PACKAGES = ("core", "app", "resources")  # of this checkout, not of the one that is installed
 
 
 def install(folder: Path, name: str, points: str, text: str | None = None, version: str = "1.0") -> None:
@@ -40,7 +41,7 @@ def run(folder: Path, *arguments: str, timeout: int = 110) -> subprocess.Complet
         **os.environ,
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
         "PYTEST_ADDOPTS": "",
-        "PYTHONPATH": os.pathsep.join([str(folder), str(TESTS)]),
+        "PYTHONPATH": os.pathsep.join(map(str, [folder, TESTS, *(machine.ROOT / name for name in PACKAGES)])),
     }
     return subprocess.run(
         [sys.executable, *arguments], capture_output=True, text=True, timeout=timeout, env=environ, cwd=folder
@@ -111,6 +112,41 @@ def test_a_codec_in_every_dialect_that_can_name_it(tmp_path: Path) -> None:
         "None {'id': 'flip'}",
         "[{'id': 'example.add', 'value': 1}, {'id': 'flip'}] {'id': 'gzip', 'level': 5}",
         "[{'id': 'example.add', 'value': 7}, {'id': 'zstd', 'level': 3}] {'id': 'flip'}",
+    ]
+
+
+def test_a_codec_in_the_drafts_and_n5(tmp_path: Path) -> None:
+    install(tmp_path, "example-codec", CODEC)
+    said = script(
+        tmp_path,
+        """
+        import json
+        import numpy as np
+        import zarrscope
+        from zarrscope.stores.memory import MemoryStore
+
+        values = np.arange(12, dtype="u2").reshape(3, 4)
+        for dialect in ("draft-2019-05", "draft-2019-06", "draft-2020", "draft-2022-05", "n5"):
+            store = MemoryStore()
+            made = zarrscope.open(store, "w-", dialect=dialect).create_array(
+                "/a", shape=(3, 4), chunks=(3, 4), dtype="u2", codecs=["example.flip"])
+            made[...] = values
+            again = zarrscope.open(store)["/a"]
+            assert again.problem is None and again.hierarchy.dialect.name == dialect
+            np.testing.assert_array_equal(again[...], values)
+            documents = [json.loads(store.get(str(key))) for key in store.list() if not str(key).startswith("data")
+                         and "/0/" not in str(key)]
+            document = next(each for each in documents if "blockSize" in each or "shape" in each)
+            print(document.get("chunk_codecs") or document.get("codecs") or document.get("compressor")
+                  or document["compression"])
+        """,
+    )
+    assert said.splitlines() == [
+        "[{'codec': 'http://purl.org/zarr/spec/codec/flip'}]",
+        "{'codec': 'http://purl.org/zarr/spec/codec/flip', 'configuration': {}}",
+        "{'codec': 'https://purl.org/zarr/spec/codec/flip/1.0', 'configuration': {}}",
+        "[{'type': 'https://purl.org/zarr/spec/codecs/flip/1.0', 'configuration': {}}]",
+        "{'type': 'flip'}",
     ]
 
 

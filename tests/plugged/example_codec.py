@@ -22,7 +22,7 @@ class Add(ArrayToArray):
         return np.asarray(array - self.value, array.dtype)
 
 
-@codec("example.flip", v2="flip", members={})
+@codec("example.flip", v2="flip", draft="flip", n5="flip", members={})
 class Flip(BytesToBytes):
     """Inverts every bit."""
 

@@ -14,7 +14,6 @@ from typing import Protocol
 from zarrscope.dialects.defects import Defects
 from zarrscope.dialects.demands import extension_reports, missing, unknown_members
 from zarrscope.dialects.layouts import (
-    CODEC_NAMES,
     CODEC_URI,
     DATA_TYPE_EXTENSIONS,
     DRAFT_2020,
@@ -27,7 +26,7 @@ from zarrscope.dialects.pipeline import NamedCodec, form_of, from_v2, from_v3, w
 from zarrscope.dialects.reading import Members, token, within
 from zarrscope.dialects.v2 import dimension_names
 from zarrscope.errors import BadMetadata
-from zarrscope.model.codec_table import kind_of
+from zarrscope.model.codec_table import is_codec_name, kind_of
 from zarrscope.model.dtype import CORE_NAMES, DataType, Fill, data_type, spell, unknown
 from zarrscope.model.fill_value import parse_fill
 from zarrscope.model.json_value import JSON
@@ -312,11 +311,10 @@ def _named(value: JSON, pointer: str) -> NamedCodec:
     settings = {n: members.value[n] for n in members.unread()} if configuration is None else configuration
     match = CODEC_URI.fullmatch(uri)
     name = match[1].lower() if match else uri
-    if name == "id" or not (match and (name in CODEC_NAMES or name in ("endian", "transpose"))):
-        name = uri  # an unknown codec: codecs/registry.py raises the error later
-    return NamedCodec(
-        name, settings, uri, Origin(pointer, pointer if configuration is None else f"{pointer}/configuration")
-    )
+    known = match is not None and is_codec_name("draft", name)
+    origin = Origin(pointer, pointer if configuration is None else f"{pointer}/configuration")
+    # codecs/registry.py raises the error for an unknown codec later
+    return NamedCodec(name if known else uri, settings, uri, origin, "draft" if known else "v2")
 
 
 def _codecs(
@@ -339,7 +337,7 @@ def _codecs(
     for i, item in enumerate(items):
         pointer = f"/{member}" + (token(i) if isinstance(value, list) else "")
         found = _named(item, pointer)
-        name, settings, uri, _ = found
+        name, settings, uri = found.identifier, found.configuration, found.spelled
         if name == "transpose":
             reports.append(missing("codec", uri, pointer, "No draft defines what it does: ask its writer."))
         elif name == "endian":

@@ -9,7 +9,6 @@ from dataclasses import replace
 
 from zarrscope.dialects.draft_arrays import DraftProtocol
 from zarrscope.dialects.layouts import (
-    CODEC_NAMES,
     DRAFT_2019_06,
     DRAFT_2020,
     DRAFT_2022_05,
@@ -18,6 +17,7 @@ from zarrscope.dialects.layouts import (
 )
 from zarrscope.dialects.pipeline import to_v2
 from zarrscope.errors import Unsupported
+from zarrscope.model.codec_table import Family, is_codec_name
 from zarrscope.model.dtype import CORE_NAMES, DataType
 from zarrscope.model.fill_value import fill_json
 from zarrscope.model.json_value import JSON
@@ -42,7 +42,8 @@ def form(dialect: DraftProtocol, path: str, metadata: ArrayMetadata, attributes:
         raise Unsupported(f"{title} cannot express these chunk keys", feature=f"chunk keys in {title}")
     chunk_shape, codecs, per_shard = _unshard(metadata, title, layout)
     dtype = metadata.dtype
-    order, endian, filters, compressor = to_v2(codecs, dtype, ndim, title)
+    by_id: Family = "v2" if layout == DRAFT_2020 else "draft"  # the draft of 2020 stores filters as zarr-python 2 does
+    order, endian, filters, compressor = to_v2(codecs, dtype, ndim, title, filters=by_id, compressor="draft")
     if dtype.itemsize > 1 and endian is None:
         endian = "little"
     later = [*filters, *([compressor] if compressor else [])]
@@ -53,7 +54,7 @@ def form(dialect: DraftProtocol, path: str, metadata: ArrayMetadata, attributes:
     if layout.codecs == "compressor" and len(later) > 1:
         raise Unsupported(f"{title} can apply only one codec", feature=f"several codecs in {title}")
     for config in later:
-        if config["id"] not in CODEC_NAMES:
+        if not is_codec_name("draft", config["id"]):
             raise Unsupported(f"{title} has no codec {config['id']}", feature=f"codec {config['id']} in {title}")
     grid: dict[str, JSON] = {"type": "regular", "chunk_shape": [*chunk_shape]}
     if layout.separator_always or keys.separator != layout.separator:

@@ -16,8 +16,6 @@ SHARDING_URI = re.compile(
     r"https?://purl\.org/zarr/spec/(?:extensions/)?storage[_-]transformers/sharding/\d+(?:\.\d+)*/?"
 )
 FILTERS_URI = re.compile(r"https?://purl\.org/zarr/spec/(?:protocol/)?extensions/filters/\d+(?:\.\d+)*/?")
-CODEC_NAMES = ("gzip", "zlib", "blosc", "bz2", "lz4", "lzma", "zstd")
-"""The codecs to which the drafts, their companion texts or zarr-python 2 gave a URI."""
 PLAIN_INDEX = [{"name": "bytes", "configuration": {"endian": "little"}}]
 """The codecs of a shard's index, as v3 writes them. The drafts allow no other codecs there."""
 

@@ -27,6 +27,7 @@ from zarrscope.dialects.reading import Members, glance, load, prefix_of, text_of
 from zarrscope.dialects.writing import check_plain_name, document
 from zarrscope.errors import BadMetadata, Refused, Unsupported
 from zarrscope.jsondoc.parse import parse_json
+from zarrscope.model.codec_table import codec_id, codec_name, completed, is_codec_name, kind_of, written_names
 from zarrscope.model.dtype import DataType, Fill, data_type, spell, unknown
 from zarrscope.model.fill_value import undefined, zero
 from zarrscope.model.metadata import (
@@ -305,27 +306,28 @@ def _compression(members: Members, itemsize: int) -> tuple[CodecSpec, ...]:
 
 def _codec(settings: Members, kind: str, itemsize: int) -> tuple[CodecSpec, ...]:
     level = settings.any("level", -1)
-    match kind:
-        case "raw":
-            return ()
+    if kind == "raw":
+        return ()
+    name = codec_name("n5", kind) if is_codec_name("n5", kind) else f"n5.{kind}"
+    match name:
         case "gzip" if settings.any("useZlib") is True:
             return (CodecSpec("numcodecs.zlib", Configuration({"level": _within(level, 0, 9, 6)})),)
         case "gzip":
-            return (CodecSpec("gzip", Configuration({"level": _within(level, 0, 9, 6)})),)
-        case "bzip2":
-            return (CodecSpec("numcodecs.bz2", Configuration({"level": _within(settings.any("blockSize"), 1, 9, 9)})),)
-        case "xz":
+            return (CodecSpec(name, Configuration({"level": _within(level, 0, 9, 6)})),)
+        case "numcodecs.bz2":
+            return (CodecSpec(name, Configuration({"level": _within(settings.any("blockSize"), 1, 9, 9)})),)
+        case "numcodecs.lzma":
             preset = _within(settings.any("preset"), 0, 9, 6)
             options = {"format": 1, "check": -1, "preset": preset, "filters": None}
-            return (CodecSpec("numcodecs.lzma", Configuration(options)),)
+            return (CodecSpec(name, Configuration(options)),)
         case "blosc":
             names = ("cname", "clevel", "shuffle", "blocksize")
             options = {name: settings.value[name] for name in names if name in settings}
-            return (from_numcodecs("blosc", options, itemsize),)
+            return (from_numcodecs(kind, options, itemsize, family="n5"),)
         case "zstd":
-            return (CodecSpec("zstd", Configuration({"level": _within(level, -131072, 22, 3)})),)
-    rest = {name: settings.value[name] for name in settings.value if name != "type"}
-    return (CodecSpec(f"n5.{kind}", Configuration(rest), spelled=kind),)
+            return (CodecSpec(name, Configuration({"level": _within(level, -131072, 22, 3)})),)
+    rest = {member: settings.value[member] for member in settings.value if member != "type"}
+    return (CodecSpec(name, Configuration(rest), spelled=kind),)
 
 
 def _within(value: object, low: int, high: int, default: int) -> int:
@@ -337,29 +339,33 @@ def _compression_form(specs: list[CodecSpec]) -> dict[str, Any]:
         return {"type": "raw"}
     spec, settings = specs[0], specs[0].configuration
     level = settings.get("level")
+    kind = codec_id("n5", "gzip" if spec.name == "numcodecs.zlib" else spec.name)
     match spec.name if len(specs) == 1 else "":
         case "gzip":
-            return {"type": "gzip", "level": level if level is not None else -1}
+            return {"type": kind, "level": level if level is not None else -1}
         case "numcodecs.zlib":
-            return {"type": "gzip", "level": level if level is not None else -1, "useZlib": True}
+            return {"type": kind, "level": level if level is not None else -1, "useZlib": True}
         case "numcodecs.bz2":
-            return {"type": "bzip2", "blockSize": level or 9}
-        case "numcodecs.lzma" if settings.get("format", 1) == 1 and not settings.get("filters"):
-            return {"type": "xz", "preset": settings.get("preset") or 6}
+            return {"type": kind, "blockSize": level or 9}
+        case "numcodecs.lzma":
+            if settings.get("format", 1) == 1 and not settings.get("filters"):
+                return {"type": kind, "preset": settings.get("preset") or 6}
         case "zstd":
-            return {"type": "zstd", "level": level if level is not None else 3}
+            return {"type": kind, "level": level if level is not None else 3}
         case "blosc":
             words = {"noshuffle": 0, "shuffle": 1, "bitshuffle": 2}
             options = {"cname": "lz4", "clevel": 5, "blocksize": 0}  # zarr-python 2 requires each of these members
             options |= {name: settings[name] for name in options if name in settings}
             # nthreads is left out: readers do not need it, and tensorstore rejects it
-            return {"type": "blosc", **options, "shuffle": words.get(settings.get("shuffle", ""), 1)}
-        case name if name.startswith("n5."):
+            return {"type": kind, **options, "shuffle": words.get(settings.get("shuffle", ""), 1)}
+        case name if kind is None and name.startswith("n5."):
             return {"type": name.removeprefix("n5."), **settings}
+        case name if kind is not None and kind_of(name) == "bytes→bytes":
+            return {"type": kind, **completed(name, settings)[0]}
     raise Unsupported(
         f"N5 cannot express the codecs {', '.join(s.name for s in specs)}",
         feature="codec in N5",
-        advice="Choose one of raw, gzip, bzip2, xz, blosc, zstd, lz4.",
+        advice=f"Choose one of {', '.join(['raw', *written_names('n5')])}.",
     )
 
 

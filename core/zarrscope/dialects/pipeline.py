@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from zarrscope.dialects.reading import Members, token
 from zarrscope.errors import BadMetadata, Unsupported
-from zarrscope.model.codec_table import codec_id, codec_name, codec_row, completed, kind_of
+from zarrscope.model.codec_table import Family, codec_id, codec_name, codec_row, completed, kind_of
 from zarrscope.model.dtype import DataType, data_type, spell
 from zarrscope.model.json_value import JSON
 from zarrscope.model.metadata import CodecSpec, Configuration, Origin
@@ -40,11 +40,16 @@ def reversal(ndim: int) -> tuple[CodecSpec, ...]:
 
 
 # ---------------------------------------------------------------------------------------------- numcodecs → canonical
-def from_numcodecs(identifier: str, configuration: Mapping[str, JSON], itemsize: int, spelled: str = "") -> CodecSpec:
-    """The canonical codec for a codec of numcodecs, which v2 and the draft of 2020 store by identifier. `itemsize` is
-    the size of its input elements in bytes; `spelled` its name in the document, if that is not the identifier."""
+def from_numcodecs(
+    identifier: str, configuration: Mapping[str, JSON], itemsize: int, spelled: str = "", family: Family = "v2"
+) -> CodecSpec:
+    """The canonical codec for a configuration in the form of numcodecs, which v2, the drafts and N5 store.
+
+    `itemsize` is the size of its input elements in bytes; `spelled` its name in the document, if that is not the
+    identifier; `family` the format whose identifier it is.
+    """
     settings = {name: value for name, value in configuration.items() if name != "id"}
-    name = codec_name("v2", identifier)
+    name = codec_name(family, identifier)
     if name == "blosc":
         shuffle = settings.get("shuffle", 1)
         if shuffle == -1:
@@ -79,13 +84,14 @@ def _output(spec: CodecSpec, dtype: DataType, endian: str | None) -> tuple[DataT
 
 
 class NamedCodec(NamedTuple):
-    """A codec of numcodecs: its identifier, its configuration, its name as the document spells it, and its position in
-    the document."""
+    """A codec in the form of numcodecs: its identifier, its configuration, its name as the document spells it, its
+    position in the document, and the format whose identifier it is."""
 
     identifier: str
     configuration: Mapping[str, JSON]
     spelled: str
     origin: Origin
+    family: Family = "v2"
 
 
 def from_v2(
@@ -120,7 +126,7 @@ def from_v2(
             if not stage.variable:
                 out += with_origin(dtype_at, bytes_codec(stage, stage_endian))
             in_bytes = True
-        spec = from_numcodecs(named.identifier, named.configuration, stage.itemsize, named.spelled)
+        spec = from_numcodecs(named.identifier, named.configuration, stage.itemsize, named.spelled, named.family)
         spec = replace(spec, origin=named.origin)
         out.append(spec)
         if kind == "array→array":
@@ -141,7 +147,7 @@ def with_origin(place: str, *codecs: CodecSpec) -> tuple[CodecSpec, ...]:
 
 
 def _canonical_name(named: NamedCodec) -> str:
-    return codec_name("v2", named.identifier)
+    return codec_name(named.family, named.identifier)
 
 
 def _object_type(name: str) -> str:
@@ -153,11 +159,18 @@ def _object_type(name: str) -> str:
 
 # ---------------------------------------------------------------------------------------------- canonical → numcodecs
 def to_v2(
-    codecs: Sequence[CodecSpec], dtype: DataType, ndim: int, title: str
+    codecs: Sequence[CodecSpec],
+    dtype: DataType,
+    ndim: int,
+    title: str,
+    *,
+    filters: Family = "v2",
+    compressor: Family = "v2",
 ) -> tuple[str, str | None, list[dict[str, JSON]], dict[str, JSON] | None]:
     """Translates codecs to v2: returns (order, byte order, filters, compressor).
 
-    Raises Unsupported for a codec that v2 does not have.
+    `filters` and `compressor` say by the names of which format they are stored; a codec without a name there keeps that
+    of v2. Raises Unsupported for a codec that v2 does not have either.
     """
     rest = [*codecs]
     order, endian = "C", None
@@ -166,27 +179,32 @@ def to_v2(
             raise _cannot(title, rest[0], "only a full reversal of the axes can be written")
         order = "F"
         rest.pop(0)
-    before: list[dict[str, JSON]] = []
-    after: list[dict[str, JSON]] = []
+    before: list[CodecSpec] = []
+    after: list[CodecSpec] = []
     for i, spec in enumerate(rest):
         kind = kind_of(spec.name)
         if spec.name == "bytes":
             endian = _input_order(rest[:i]) or spec.configuration.get("endian")
         elif (
             kind == "array→bytes"
+            and codec_id(compressor, spec.name) is None
             and codec_id("v2", spec.name) is None
             and not spec.name.startswith(("numcodecs.", "imagecodecs_"))
         ):
             raise _cannot(title, spec, "it has no codec of that kind")
         else:
-            config = to_numcodecs(spec)
-            if config is None:
-                raise _cannot(title, spec, "numcodecs has no codec of that name")
-            (before if kind == "array→array" or (not after and _object_type(spec.name)) else after).append(config)
+            (before if kind == "array→array" or (not after and _object_type(spec.name)) else after).append(spec)
     if dtype.variable and not any(_object_type(spec.name) for spec in rest):
         raise Unsupported(f"{title} needs an object codec such as vlen-utf8 for {dtype.name}", feature="object codec")
-    compressor = after.pop() if after else None
-    return order, endian, before + after, compressor
+    last = _stored(after.pop(), title, compressor) if after else None
+    return order, endian, [_stored(spec, title, filters) for spec in before + after], last
+
+
+def _stored(spec: CodecSpec, title: str, family: Family) -> dict[str, JSON]:
+    config = to_numcodecs(spec, family)
+    if config is None:
+        raise _cannot(title, spec, "numcodecs has no codec of that name")
+    return config
 
 
 def _input_order(filters: Sequence[CodecSpec]) -> str | None:
@@ -206,11 +224,11 @@ def _cannot(title: str, spec: CodecSpec, why: str) -> Unsupported:
     )
 
 
-def to_numcodecs(spec: CodecSpec) -> dict[str, JSON] | None:
+def to_numcodecs(spec: CodecSpec, family: Family = "v2") -> dict[str, JSON] | None:
     """The codec as v2 documents store it: the configuration for numcodecs with its `id`; None if numcodecs does not
-    have the codec."""
+    have the codec. Another `family` replaces the `id` if it has a name for the codec."""
     settings = completed(spec.name, spec.configuration)[0]
-    identifier = codec_id("v2", spec.name)
+    identifier = codec_id(family, spec.name) or codec_id("v2", spec.name)
     if identifier is None and spec.name.startswith(("numcodecs.", "imagecodecs_")):
         identifier = spec.name.removeprefix("numcodecs.")
     if identifier is None:
@@ -218,7 +236,7 @@ def to_numcodecs(spec: CodecSpec) -> dict[str, JSON] | None:
     if spec.name == "blosc":
         numbers = {word: number for number, word in _SHUFFLES.items()}
         settings.pop("typesize", None)
-        return {"id": "blosc", **settings, "shuffle": numbers.get(settings.get("shuffle", "shuffle"), 1)}
+        return {"id": identifier, **settings, "shuffle": numbers.get(settings.get("shuffle", "shuffle"), 1)}
     if spec.name == "zstd" and not settings.get("checksum"):
         # a false `checksum` is left out: false is the default, and tensorstore rejects the member in v2
         settings.pop("checksum", None)

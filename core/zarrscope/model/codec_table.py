@@ -52,10 +52,12 @@ class CodecRow:
     v3: tuple[str, ...] = ()
     """Other names of the codec in existing v3 documents."""
     v2: tuple[str, ...] = ()
-    """Names of the codec in v2 (numcodecs identifiers). All are read, the first one is written; likewise in `draft`."""
+    """Names of the codec in v2 (numcodecs identifiers). All are read, the first one is written; likewise in `draft` and
+    `n5`."""
     draft: tuple[str, ...] = ()
-    """Names of the codec in the drafts of v3, without the URI in front of them."""
+    """Names of the codec in the drafts of v3, without the URI in front of them. The parameters are those of v2."""
     n5: tuple[str, ...] = ()
+    """The values of `type` in N5 that mean the codec."""
     object_type: str = ""
     """The data type that v2's "|O" stands for if this object codec is among the filters."""
     needs: tuple[str, ...] = ()
@@ -439,6 +441,19 @@ def codec_name(family: Family, identifier: str) -> str:
     if name is not None:
         return name
     return f"numcodecs.{identifier}" if family == "v2" and not identifier.startswith("imagecodecs_") else identifier
+
+
+def is_codec_name(family: Family, identifier: str) -> bool:
+    """Whether v3, v2, the drafts or N5 (`family`) have a codec that they call `identifier`, built in or from a
+    plugin."""
+    if (family, identifier) not in _NAMES and identifier not in CODECS:
+        codec_row(identifier)  # the decorator of a plugin adds its names
+    return (family, identifier) in _NAMES
+
+
+def written_names(family: Family) -> list[str]:
+    """The names that v3, v2, the drafts or N5 (`family`) give the codecs which zarrscope can encode."""
+    return [row.names(family)[0] for row in CODECS.values() if row.writes and row.names(family)]
 
 
 def codec_id(family: Family, name: str) -> str | None:
