@@ -71,9 +71,7 @@ def test_the_requests_of_each_plugin_are_counted_alone(
     assert row.figures == {engine: [float(count)] for engine, count in expected.items()}
 
 
-def test_a_plate_has_rows_for_seconds_computing_and_memory(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_plate_has_rows_for_seconds_computing_and_memory(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     """The floor is the first well, which napari-ome-zarr and the dock open through the plate."""
     places: dict[str, str] = {}
 
