@@ -29,7 +29,7 @@ def test_each_leads_to_its_place(array: Any, tmp_path: Path) -> None:
     assert target_of(place).url == place
     h = zarrscope.open(place, "w-")
     h.create_group("/g")
-    assert target_of(h)[:2] == (h.url, None)
+    assert target_of(h)[:2] == (h.url, "/")
     assert target_of(h["/g"])[:2] == (h.url, "/g")
     assert target_of(h["/g"], "/x").path == "/x"
     assert target_of(zarr.open_group(place)["g"])[:2] == (h.url, "/g")

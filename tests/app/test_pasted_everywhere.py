@@ -8,6 +8,7 @@ import os
 import stat
 import zipfile
 from collections.abc import Iterator
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -40,7 +41,7 @@ REFUSED = [
 
 @pytest.fixture
 def pasted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[str, str]]]:
-    """For each form of address, the pasted text and the path of the node that it names; most name the same
+    """For each form of address, the pasted text and the path of its node in the whole hierarchy; most name the same
     hierarchy."""
     data = tmp_path / "my data"
     data.mkdir()
@@ -89,8 +90,10 @@ def pasted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tup
             (f"<{volume}>", "/"),
             ((data / "x.zarr").as_uri(), "/"),
             (f"{data / 'x.zarr'}::images/a", "/images/a"),
-            (str(data / "x.zarr" / "images"), "/"),
-            (f"{volume}/images/a", "/"),
+            (str(data / "x.zarr" / "images"), "/images"),
+            (str(data / "x.zarr" / "images" / "a"), "/images/a"),
+            (str(data / "z.n5" / "images" / "a"), "/images/a"),
+            (f"{volume}/images/a", "/images/a"),
             (f"zip://folder::{web}/x.zip", "/"),
             (f"{web}/x.zip|zip:folder", "/"),
             (f"zarr://{volume}", "/"),
@@ -114,10 +117,25 @@ def settled(session: Session) -> bool:
     return state.status is SessionStatus.FAILED or (state.status is SessionStatus.READY and not state.selecting)
 
 
+def names_node_alone(text: str, path: str) -> bool:
+    """Whether the text is the address of a node, which does not say where the hierarchy begins."""
+    return text.endswith((f".zarr{path}", f".n5{path}")) and path != "/"
+
+
 def check(session: Session, text: str, path: str) -> None:
-    assert session.state.status is SessionStatus.READY, (text, session.state.sentence)
-    assert session.state.path == path, text
+    state = session.state
+    assert state.status is SessionStatus.READY, (text, state.sentence)
+    assert state.path == path, text
     assert session.node is not None, text
+    assert not session.url.endswith(path) or path == "/", (text, session.url)
+    assert state.address == session.url + path.rstrip("/"), text
+    assert [at for _, at in state.crumbs][-1] == path, text
+    assert ("which contains this node" in state.facts) is names_node_alone(text, path), (text, state.facts)
+
+
+def expanded_to(session: Session, path: str) -> bool:
+    """Whether the tree has a row of the node."""
+    return session.tree.find(path) is not None
 
 
 def refused(said: str, text: str, word: str) -> None:
@@ -127,7 +145,8 @@ def refused(said: str, text: str, word: str) -> None:
 def test_on_the_command_line(pasted: list[tuple[str, str]], capfd: pytest.CaptureFixture[str]) -> None:
     for text, path in pasted:
         assert run(["info", text, "--json"]) == 0, (text, capfd.readouterr().err)
-        assert json.loads(capfd.readouterr().out)["path"] == path, text
+        found = "/" if names_node_alone(text, path) else path  # the command line keeps to the node
+        assert json.loads(capfd.readouterr().out)["path"] == found, text
     for text, word in REFUSED:
         assert run(["info", text]) != 0, text
         refused(capfd.readouterr().err, text, word)
@@ -150,6 +169,7 @@ def test_in_the_window(pasted: list[tuple[str, str]], qtbot: Any) -> None:
     for text, path in pasted:
         session = paste(text)
         check(session, text, path)
+        qtbot.waitUntil(partial(expanded_to, session, path), timeout=int(SECONDS * 1000))
         window.workspace.close(session)
     for text, word in REFUSED:
         session = paste(text)
@@ -179,6 +199,7 @@ def test_in_the_terminal(pasted: list[tuple[str, str]]) -> None:
             for text, path in pasted[1:]:
                 session = await paste(text)
                 check(session, text, path)
+                await screen.until(partial(expanded_to, session, path), text)
                 if len(app.workspace.sessions) > 1:
                     app.workspace.close(session)
             for text, word in REFUSED:
@@ -202,6 +223,7 @@ def test_in_a_notebook(pasted: list[tuple[str, str]], mailbox: Mailbox) -> None:
     for text, path in pasted:
         widget = shown(text)
         check(widget.session, text, path)
+        mailbox.run_until(partial(expanded_to, widget.session, path), SECONDS)
         widget.close()
     for text, word in REFUSED:
         widget = shown(text)
@@ -225,7 +247,10 @@ def test_in_naparis_dock(pasted: list[tuple[str, str]], qtbot: Any, make_napari_
 
     try:
         for text, path in pasted:
-            check(paste(text), text, path)
+            session = paste(text)
+            check(session, text, path)
+            qtbot.waitUntil(partial(expanded_to, session, path), timeout=int(SECONDS * 1000))
+            assert dock.address.text() == session.url, text
         for text, word in REFUSED:
             refused(paste(text).state.sentence, text, word)
     finally:

@@ -99,10 +99,8 @@ class ShowsPlaces:
         if session is None:
             session = self._open(found, view)
             self._keep_edits(session)
-        elif view is not None:
-            session.show_view(view)
-        elif found.path is not None:
-            session.select(found.path)
+        else:
+            self._places.go(session, found, view)
         self._bring(session)
 
     def bring(self, url: str) -> None:

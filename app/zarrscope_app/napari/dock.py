@@ -14,7 +14,6 @@ from qtpy.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QShowEvent
 from qtpy.QtWidgets import QHBoxLayout, QLineEdit, QPushButton, QSplitter, QVBoxLayout, QWidget
 
 from zarrscope.errors import ZarrscopeError
-from zarrscope.errors.confidential import public
 from zarrscope.runtime.threads import Priority, shared
 from zarrscope.stores.address import absolute_address
 from zarrscope_app.napari.add_as import AddAs
@@ -221,10 +220,7 @@ class Explorer(QWidget):
         found = target_of(target, path)
         url = absolute_address(found.url)
         if further and (known := self.places.at(url)) is not None:
-            if view is not None:
-                known.show_view(view)
-            elif found.path is not None:
-                known.select(found.path)
+            self.places.go(known, found, view)
             self.bring(known)
             return
         if not further:
@@ -236,6 +232,7 @@ class Explorer(QWidget):
             session.show_view(view)
             self._adds_once_open = True
         session.keep_edits(self._settings)
+        session.placed.connect(self._show_address)
         session.changed.connect(self._show, check_nargs=False)
         session.problems.changed.connect(self._show, check_nargs=False)
         self.bring(session)
@@ -245,11 +242,14 @@ class Explorer(QWidget):
         if session is not self.session:
             self._leave()
             self.session = session
-            self.address.setText(public(session.url))
+            self._show_address()
             self.tabs.attach(session)
         self._said = ""
         self.tree.attach(self.places.tree(session))
         self._show()
+
+    def _show_address(self) -> None:
+        self.address.setText(self.session.url if self.session is not None else "")
 
     def close_place(self) -> None:
         """Closes the hierarchy in front, and shows its neighbour in the tree. Layers in the viewer stay. If there are

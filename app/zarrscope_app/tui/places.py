@@ -65,7 +65,7 @@ def ask_place(keys: AsksPlaces) -> None:
 
 def ask_recent(keys: AsksPlaces) -> None:
     """Shows the recently opened addresses, to open one."""
-    here = {session.url for session in keys.workspace.sessions}
+    here = {url for session in keys.workspace.sessions for url in (session.url, session.given)}
     items = [(found.url, found.label, "") for found in keys.workspace.recent if found.url not in here]
     keys.show_sheet(
         Picker(LABELS["places"], items or [("", words.NOTHING_RECENT, "")]),

@@ -14,6 +14,7 @@ import os
 import platform
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from hashlib import blake2b
 from itertools import count
@@ -79,16 +80,34 @@ class Rescue:
     changed = Signal()
 
     def __init__(self, url: str, edit: EditPresenter, owner: Owner, keeper: Keeper) -> None:
-        self._url, self._edit, self._owner, self._keeper = url, edit, owner, keeper
-        self._start = f"unsaved-{blake2b(url.encode(), digest_size=8).hexdigest()}-"
-        self._name = f"{self._start}{os.getpid()}-{next(_counted)}"
-        _open.add(self._name)
+        self._edit, self._owner, self._keeper = edit, owner, keeper
         self._stored: str | None = None
         """The drafts as last stored; None if there is no file."""
         self._busy = self._hidden = self._closed = False
-        self._found = [kept for name in keeper.names(self._start) if (kept := self._read(name)) is not None]
+        self._found: list[RescuedEdits] = []
         self._wanted = False
+        self._begin(url)
         edit.changed.connect(self._keep)
+
+    def _begin(self, url: str) -> None:
+        """Chooses the file for the edits at this address, and reads those that earlier sessions left there."""
+        self._url = url
+        self._start = f"unsaved-{blake2b(url.encode(), digest_size=8).hexdigest()}-"
+        self._name = f"{self._start}{os.getpid()}-{next(_counted)}"
+        _open.add(self._name)
+        self._found += [kept for name in self._keeper.names(self._start) if (kept := self._read(name)) is not None]
+
+    def move(self, url: str, entry: str) -> None:
+        """Keeps edits under the address of another hierarchy from now on, in which the former root is the node `entry`.
+        The edits that were found for the former address stay offered, for the nodes beneath `entry`."""
+        above = entry.rstrip("/")
+        self._found = [
+            replace(kept, drafts={f"{above}{path}".rstrip("/") or "/": draft for path, draft in kept.drafts.items()})
+            for kept in self._found
+        ]
+        _open.discard(self._name)
+        self._begin(url)
+        self.changed.emit()
 
     def _read(self, name: str) -> RescuedEdits | None:
         try:

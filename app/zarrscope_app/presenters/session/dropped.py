@@ -45,22 +45,11 @@ class Places(Protocol):
         """Closes a session, and removes its address from those that were opened last."""
 
 
-Enclosing = tuple[str, str]
-"""(address of a hierarchy, path of a node in it)"""
-
-
-def enclosing_node(url: str) -> Enclosing | None:
-    """The innermost node that holds the file or folder at an address, such as a chunk, with the outermost hierarchy to
-    which that node belongs; None if there is none. Waits for the store."""
-    found = list(hierarchies_above(split_address(url)))
-    if not found:
-        return None
-    inner = outer = found[0][0]
-    for above, _ in found[1:]:
-        if outer.store_url.rpartition("/")[0] != above.store_url:  # a folder between them belongs to no hierarchy
-            break
-        outer = above
-    return outer.store_url, "/" + outer.node_path.removesuffix(inner.node_path).strip("/")
+def enclosing_node(url: str) -> str | None:
+    """The address of the innermost node that holds the file or folder at an address, such as a chunk; None if there is
+    none. Waits for the store."""
+    found = next(hierarchies_above(split_address(url)), None)
+    return found[0].store_url if found is not None else None
 
 
 class Drop:
@@ -73,8 +62,8 @@ class Drop:
         self._before = workspace.current
         known = workspace.sessions
         self._opened = [session for url in urls if (session := workspace.open(url)) not in known]
-        self._asked: dict[Session, Enclosing | None] = {}
-        """Session of a place that could not be opened → the node that holds the place."""
+        self._asked: dict[Session, str | None] = {}
+        """Session of a place that could not be opened → the address of the node that holds the place."""
         for session in self._opened:
             session.changed.connect(self._look)
         workspace.changed.connect(self._look)  # a person may close a place that is still being opened
@@ -90,7 +79,7 @@ class Drop:
         if not waits:
             self._end([session for session in left if session in self._asked])
 
-    def _asked_for(self, session: Session, outcome: JobResult[Enclosing | None]) -> None:
+    def _asked_for(self, session: Session, outcome: JobResult[str | None]) -> None:
         self._asked[session] = outcome.value
         self._look()
 
@@ -103,7 +92,7 @@ class Drop:
         for session in failed:
             if (found := self._asked[session]) is not None:
                 workspace.forget(session)
-                workspace.open(found[0]).select(found[1])
+                workspace.open(found)
         lost = [session for session in failed if session in workspace.sessions]
         stay = [session for session in workspace.sessions if session not in lost]
         errors = [session.error or RuntimeError() for session in lost]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
 
 from zarrscope.errors.confidential import public
 from zarrscope.stores.address import absolute_address
@@ -21,7 +23,7 @@ class OpenPlaces:
         """`sessions` is the list that holds the open sessions. The caller keeps it, and closes the sessions that are
         left in it when the dock or the widget is gone."""
         self.sessions = sessions
-        self._post = post
+        self._post, self._brought = post, brought
         self._held: dict[Session, object] = {}
         """Objects that must stay alive while they are displayed."""
         self._hierarchies: dict[Session, object] = {}
@@ -39,12 +41,32 @@ class OpenPlaces:
         )
         self.sessions.append(session)
         self._held[session] = target.held
+        session.placed.connect(partial(self._join, session))
         return session
+
+    def _join(self, session: Session) -> None:
+        """Called when a session has opened the hierarchy around its address: if another session shows that hierarchy,
+        only the other one stays, at this one's node."""
+        twin = next((other for other in self.sessions if other is not session and other.url == session.url), None)
+        if twin is not None:
+            twin.go_as(session)
+            self._brought(twin)
+            self.close(session)
+            self._brought(twin)  # paints the tree without the other root
 
     def at(self, url: str) -> Session | None:
         """The open session of an address, or None."""
         place = public(absolute_address(url))
-        return next((session for session in self.sessions if absolute_address(session.url) == place), None)
+        return next((session for session in self.sessions if session.is_at(place)), None)
+
+    def go(self, session: Session, target: OpenTarget, view: Mapping[str, Any] | None) -> None:
+        """Goes to the node, or the view, that is wanted of a hierarchy that is open already."""
+        if view is not None:
+            session.show_view(view)
+        elif target.path is not None:
+            session.select(target.path)
+        else:
+            session.go_to_given(public(absolute_address(target.url)))
 
     def tree(self, front: Session) -> TreePresenter | RootsPresenter:
         """The tree to show: the tree of the only hierarchy, or one tree with a root for each hierarchy."""

@@ -148,7 +148,7 @@ def target_of(value: Any, path: str | None = None) -> OpenTarget:
     hierarchy = value if isinstance(value, Hierarchy) else getattr(value, "hierarchy", None)
     if isinstance(hierarchy, Hierarchy):
         store = hierarchy.store
-        path = path or (None if value is hierarchy else value.path)
+        path = path or (hierarchy.initial_path if value is hierarchy else value.path)
         return OpenTarget(hierarchy.url, path, store, bool(store.allow_outside), bool(store.assumes))
     try:
         given = place_of(value, "r")

@@ -39,6 +39,7 @@ from zarrscope_app.presenters.session.attempts import WatchesAttempts
 from zarrscope_app.presenters.session.changing import Changing, open_patiently, see_what_grew
 from zarrscope_app.presenters.session.credentials import AsksCredentials
 from zarrscope_app.presenters.session.elements import show_elements
+from zarrscope_app.presenters.session.enclosing import OpensEnclosing
 from zarrscope_app.presenters.session.exporting import ExportPresenter
 from zarrscope_app.presenters.session.history import History
 from zarrscope_app.presenters.session.kept_edits import KeepsEdits
@@ -61,9 +62,10 @@ if TYPE_CHECKING:
 
 
 class Session(
-    OpensOtherwise, KeepsViews, OnePlace, KeepsEdits, WatchesAttempts, AsksCredentials, SelectsSeveral, WaitsForStores
+    OpensOtherwise, OpensEnclosing, KeepsViews, OnePlace, KeepsEdits, WatchesAttempts, AsksCredentials, SelectsSeveral,
+    WaitsForStores,
 ):  # fmt: skip
-    """One opened hierarchy with its presenters. `url` may name a node in the store. `state` shows all failures."""
+    """One opened hierarchy with its presenters. `url` is its address. `state` shows all failures."""
 
     changed = Signal()
     layers_say = False
@@ -82,19 +84,19 @@ class Session(
         loader: ChunkLoader | None = None,
         opener: Callable[..., Any] | None = None,
     ) -> None:
-        """`path`: the node to select first; None: the node that the address names. `opener(url, mode)` returns a
-        Hierarchy, and accepts four options: `lenient=True` ignores required extensions that are not understood,
-        `fallbacks=False` shows no values as their fallback type, `follow_links=True` follows links out of the store,
-        `missing_is_fill=True` treats keys that a server denies as missing."""
-        self.url = public(absolute_address(url))
+        """`url` may name a node: then the hierarchy around it is opened, unless `path` is given. `path`: the node to
+        select first; None: the node that the address names. `opener(url, mode)` returns a Hierarchy, and accepts
+        four options: `lenient=True` ignores required extensions that are not understood, `fallbacks=False` shows no
+        values as their fallback type, `follow_links=True` follows links out of the store, `missing_is_fill=True` treats
+        keys that a server denies as missing."""
+        self.url = self.given = public(absolute_address(url))
         self.owner = (background or shared()).owner(post)
         self.loader = loader or chunks.shared()
         self._opener = opener or open_place
-        self._wanted = path
+        self._wanted, self._seeks = path, path is None
         self._opening = Opening(writable, follow_links, missing_is_fill)
         self._passable = self._falls_back = self._closed = False
         self._hierarchy: Hierarchy | None = None
-        self._held: tuple[str, ...] = ()
         self.error: BaseException | None = None
         """The reason why the hierarchy, or the node that was selected last, could not be read."""
         self._status = SessionStatus.OPENING
@@ -148,7 +150,7 @@ class Session(
         again, self._shown = self._shown, ""
         self._end_opening()
 
-        def done(outcome: JobResult[tuple[Any, str, Any]]) -> None:
+        def done(outcome: JobResult[tuple[tuple[Any, str], Any]]) -> None:
             self._ticket = None
             if outcome.error is not None or outcome.value is None:
                 self.error = outcome.error
@@ -158,7 +160,9 @@ class Session(
                 self.tree.fail(self._shown_problem.headline)
                 self._refresh()
                 return
-            hierarchy, entry, root = outcome.value
+            (hierarchy, around), root = outcome.value
+            entry, first = hierarchy.initial_path, self.url
+            self._settle(entry, around)
             self._hierarchy = hierarchy
             self._hold(hierarchy.url)
             self._status, self._tried = SessionStatus.READY, None
@@ -175,26 +179,18 @@ class Session(
                 self.rescue.put_back(hierarchy)
             self._node = None
             self._go(self._wanted or entry)
+            self._tell_place(first)
 
-        def work() -> tuple[Any, str, Any]:
+        def work() -> tuple[tuple[Any, str], Any]:
             for table in (views, field_editors):  # imports plugins in the worker, so that no host waits for them
                 table.plugged_in()
-            hierarchy = open_patiently(lambda: opening.open(opener, url), bool(again))
+            found = self._open_around(lambda at: open_patiently(lambda: opening.open(opener, at), bool(again)), url)
             if again:
-                see_what_grew(hierarchy, again)
-            return hierarchy, hierarchy.initial_path, kind_and_icon(hierarchy.root)
+                see_what_grew(found[0], again)
+            return found, kind_and_icon(found[0].root)
 
         self._ticket = self.owner.read(work, done)
         self._refresh()
-
-    def _hold(self, *urls: str) -> None:
-        """Tells the chunk loader the addresses of the store that this session shows: the present one and previous
-        ones."""
-        held, self._held = self._held, urls
-        for url in urls:
-            self.loader.opened(url)
-        for url in held:
-            self.loader.closed(url)
 
     def _end_opening(self) -> None:
         if self._ticket is not None:
@@ -314,6 +310,7 @@ class Session(
             self.keep_look()
             self._leave_place()
         self._wanted, self._path, self._node = path, path, None
+        self._note = self._note if path == self._note[0] else ("", "")
         self.tree.reveal(path)
         self.edit.expect(path)
         hierarchy = self._hierarchy
@@ -459,7 +456,7 @@ class Session(
             f"• {self.name}" if unsaved else self.name,
             crumbs(self.name, self._path, self.tree.titles),
             strings.clean(self.url.rstrip("/") + (self._path if self._path != "/" and hierarchy is not None else "")),
-            facts or (strings.OPENING if opening else ""),
+            strings.joined(self._note[1], facts) or (strings.OPENING if opening else ""),
             self.tabs.front,
             self.tabs.snapshot(),
             self._ticket is not None,

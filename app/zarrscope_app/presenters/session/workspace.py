@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Protocol
 
 from psygnal import Signal
@@ -150,7 +151,8 @@ class Workspace:
         """Opens an address, or brings its session to the front if it is open already."""
         url = public(absolute_address(url))
         for session in self._sessions:
-            if session.url == url:
+            if session.is_at(url):
+                session.go_to_given(url)
                 if writable:
                     session.set_writable(True)
                 if follow_links:
@@ -165,10 +167,24 @@ class Workspace:
         session.keep_edits(self._settings)
         session.remember_display_settings(LastDisplaySettings(self._settings))
         session.relocated.connect(lambda: self._put_first(session.url))
+        session.placed.connect(partial(self._join, session))
         self._sessions.append(session)
         self._current = session
         self._put_first(url)
         return session
+
+    def _join(self, session: Session) -> None:
+        """Called when a session has opened the hierarchy around its address: if another session shows that hierarchy,
+        only the other one stays, at this one's node."""
+        twin = next((other for other in self._sessions if other is not session and other.url == session.url), None)
+        if twin is None:
+            self.changed.emit()
+            return
+        in_front = session is self._current
+        twin.go_as(session)
+        self.close(session)
+        if in_front:
+            self.bring(twin)
 
     def _put_first(self, url: str) -> None:
         self._remember([url, *(u for u in self._recent if u != url)][:MAX_RECENT])
@@ -204,7 +220,7 @@ class Workspace:
     def forget(self, session: Session) -> None:
         """Closes a session, and removes its address from those that were opened last."""
         self.close(session)
-        self._remember([url for url in self._recent if url != session.url])
+        self._remember([url for url in self._recent if not session.is_at(url)])
 
     def close_all(self) -> None:
         """Closes all sessions, without asking about unsaved edits."""

@@ -331,9 +331,9 @@ class TreePresenter:
                 self._search.anew(branch)
                 self._touch(branch.id)
 
-    def reveal(self, path: str) -> None:
-        """Expands the groups above a node as needed, and fetches them."""
-        self._reach.revealed = path
+    def reveal(self, path: str, *, given: bool = False) -> None:
+        """Expands the groups above a node as needed, and fetches them. `given`: adds rows that no listing names."""
+        self._reach.reveal(path, given)
         self._reach.advance(self._root, self._branches)
 
     def open_child(self, id: int, name: str) -> None:

@@ -19,6 +19,13 @@ class Reach:
         self._typed: dict[str, dict[str, None]] = {}
         """Typed names of children, by the path of the group, so that a refresh finds them again."""
 
+    def reveal(self, path: str, given: bool) -> None:
+        """Begins to reveal a node. `given`: a person gave its path, so that rows are added that no listing names."""
+        self.revealed = path
+        names = parts_of(path) if given else []
+        for at in range(len(names)):
+            self.typed("/" + "/".join(names[:at]), "/".join(names[at:]))
+
     def keep(self, branches: Iterable[Branch]) -> None:
         """Remembers the expanded groups before they are listed again."""
         self._opened |= {branch.path for branch in branches if branch.expanded}

@@ -1,0 +1,85 @@
+"""Finds the hierarchy that encloses a node whose address names the node alone: "cells.zarr/images/0".
+
+`open` takes such an address as that of the node. A program that shows whole hierarchies opens the one around it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import islice
+
+from zarrscope.dialects import PROBES, detect
+from zarrscope.errors import ZarrscopeError
+from zarrscope.model.node_path import paths_above
+from zarrscope.nodes.detect import MAX_PARENTS, fetch
+from zarrscope.nodes.hierarchy import Hierarchy
+from zarrscope.nodes.internals import node_context
+from zarrscope.stores.address import Address, open_store, parents, split_address
+
+ENDINGS = (".zarr", ".n5")
+"""Endings of names that say by themselves that a hierarchy begins there."""
+
+
+def opened_around(open: Callable[[str], Hierarchy], text: str) -> tuple[Hierarchy, str]:
+    """Opens, by `open`, the outermost hierarchy around the node at an address; its `initial_path` is that node. If
+    there is none around it, opens the address itself.
+
+    Also returns the address of the hierarchy around the node, "" if there is none. Raises the errors of `open` for the
+    address itself; a place around it that cannot be read is passed over.
+    """
+    for place in reversed([*_places_around(text)]):
+        around = replace(place, node_path="").text
+        try:
+            found = open(around)
+        except ZarrscopeError:
+            continue
+        if _holds(found, place.node_path):
+            found.initial_path = f"/{place.node_path}"
+            return found, around
+        found.close()
+    return open(text), ""
+
+
+def _holds(hierarchy: Hierarchy, path: str) -> bool:
+    """Whether a node of the hierarchy is at `path`. A folder that only contains hierarchies encloses none, and a folder
+    of chunks is no group without a document."""
+    try:
+        if len(node_context(hierarchy).dialects) > 1 or path not in hierarchy:
+            return False
+        if not getattr(hierarchy[path].metadata, "implicit", False):
+            return True
+        above = [hierarchy[each] for each in paths_above(f"/{path}") if each in hierarchy]
+        return all(node.kind == "group" for node in above)
+    except ZarrscopeError:
+        return False
+
+
+def _places_around(text: str) -> Iterator[Address]:
+    """Yields the places that may be the hierarchy around an address, the innermost first.
+
+    On this computer these are the folders above, as long as each is a node itself. On this computer and elsewhere they
+    are the folders whose name says that a hierarchy begins there: looking at each folder elsewhere would cost a round
+    trip. An address that names the hierarchy, or its format, has none.
+    """
+    try:
+        address = split_address(text)
+    except ZarrscopeError:
+        return
+    scheme = address.store_url.partition(":")[0]
+    if address.node_path or address.dialect or scheme in ("zip", "reference"):
+        return
+    unbroken = scheme == "file"
+    for above in islice(parents(address), 1, MAX_PARENTS + 1):
+        named = above.store_url.partition("?")[0].lower().endswith(ENDINGS)
+        unbroken = unbroken and _is_node(above)
+        if unbroken or named:
+            yield above
+
+
+def _is_node(place: Address) -> bool:
+    """Whether documents of Zarr are in this folder; False if it cannot be read."""
+    try:
+        return detect(fetch(open_store(place.store_url), PROBES, passed_over=[])) is not None
+    except ZarrscopeError:
+        return False
