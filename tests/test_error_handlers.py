@@ -16,7 +16,16 @@ from zarrscope import errors
 
 ROOT = Path(__file__).parents[1]
 OURS = {name for name, kind in vars(errors).items() if isinstance(kind, type) and issubclass(kind, Exception)}
-TAKEN = {"OSError", "IOError", "EnvironmentError", "FileNotFoundError", "PermissionError", "KeyError", "LookupError"}
+TAKEN = {
+    "OSError",
+    "IOError",
+    "EnvironmentError",
+    "FileNotFoundError",
+    "PermissionError",
+    "FileExistsError",
+    "KeyError",
+    "LookupError",
+}
 FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
 
 SYSTEM = "it calls nothing but the operating system"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import pickle
 from collections import Counter
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 
 import zarrscope
+from narrowing import as_array, as_group
 from zarrscope.stores.memory import MemoryStore
 
 zarr = pytest.importorskip("zarr", minversion="3")
@@ -347,3 +349,122 @@ def test_a_codec_without_a_name_is_refused_in_words() -> None:
     h = zarrscope.open(MemoryStore(), "w-", dialect="v2")
     with pytest.raises(zarrscope.Refused, match="needs a name; this one has 'id'"):
         h.create_array("/a", shape=(4,), dtype="u1", codecs=[{"id": "blosc"}])
+
+
+# ---------------------------------------------------------------------------------------------- equal nodes, codecs
+def test_nodes_are_equal_if_they_have_the_same_place_and_were_read_alike() -> None:
+    h = zarrscope.open(MemoryStore(), "w-")
+    first = h.create_array("/a", shape=(4, 6), dtype="u1", chunks=(2, 2), attributes={"n": float("1e3")})
+    h.create_array("/b", shape=(4, 6), dtype="u1", chunks=(2, 2))
+    assert h["/a"] == first
+    assert hash(h["/a"]) == hash(first)
+    assert h["/a"] in {first}
+    assert h["/a"] != h["/b"]
+    assert h["/"] == h.root
+    assert h["/"] != h["/a"]
+    assert zarrscope.open(h.store)["/a"] == first
+    other = zarrscope.open(MemoryStore(), "w-")
+    assert other.create_array("/a", shape=(4, 6), dtype="u1", chunks=(2, 2), attributes={"n": 1e3}) != first
+    before = h["/a"]
+    first.attrs["n"] = 2
+    assert h["/a"] != before, "its attributes were changed since it was read"
+    assert h["/a"] == first
+    first.resize((5, 6))
+    assert h["/a"] != before
+    assert not np.any(first == np.ones((5, 6)))  # numpy compares values
+
+
+def test_a_broken_node_equals_itself(tmp_path: Path) -> None:
+    store = MemoryStore({"zarr.json": b'{"zarr_format": 3, "node_type": "group"}', "g/zarr.json": b"{"})
+    h = zarrscope.open(store)
+    assert h["/g"] == h["/g"]
+    assert h["/g"] != h["/"]
+
+
+@pytest.mark.parametrize("dialect", ["v3", "v2"])
+def test_the_codecs_of_an_array_are_told_by_their_kind(dialect: str) -> None:
+    h = zarrscope.open(MemoryStore(), "w-", dialect=dialect)
+    codecs: list[Any] = [{"name": "transpose", "configuration": {"order": [1, 0]}}, "bytes", {"name": "gzip"}]
+    array = h.create_array("/f", shape=(4, 6), dtype="u1", chunks=(2, 2), codecs=codecs)
+    assert [codec.name for codec in array.filters] == ["transpose"]
+    assert [codec.name for codec in array.compressors] == ["gzip"]
+    assert (array.order, array.nchunks) == ("F", 6)
+    plain = h.create_array("/c", shape=(4, 6), dtype="u1", chunks=(3, 6), codecs=["bytes"])
+    assert (plain.filters, plain.compressors, plain.order, plain.nchunks) == ((), (), "C", 2)
+    scalar = h.create_array("/s", shape=(), dtype="u1")
+    assert (scalar.order, scalar.nchunks) == ("C", 1)
+
+
+def test_the_codecs_of_shards_are_those_of_inner_chunks() -> None:
+    h = zarrscope.open(MemoryStore(), "w-")
+    array = h.create_array("/a", shape=(8, 8), dtype="u1", chunks=(2, 2), shards=(4, 4), codecs=["bytes", "zstd"])
+    assert [codec.name for codec in array.compressors] == ["zstd"]
+    assert array.nchunks == 16
+
+
+def test_the_codecs_of_an_array_that_cannot_be_decoded_are_told() -> None:
+    h = zarrscope.open(MemoryStore(), "w-")
+    h.create_array("/a", shape=(4,), dtype="u1", codecs=["bytes", "gzip"])
+    document = h.document("/a")
+    unknown = [{"name": "bytes"}, {"name": "gzip", "configuration": {"level": 1}}, {"name": "no_such_codec"}]
+    h.store.set("a/zarr.json", document.set("/codecs", unknown).bytes)
+    array = as_array(zarrscope.open(h.store)["/a"])
+    assert array.problem is not None
+    assert [codec.name for codec in array.compressors] == ["gzip"]
+
+
+def test_get_and_del_of_groups() -> None:
+    h = zarrscope.open(MemoryStore(), "w-")
+    h.create_array("/g/deep/a", shape=(4,), dtype="u1")[...] = 1
+    group = as_group(h["/g"])
+    assert group.get("deep/a") == h["/g/deep/a"]
+    assert group.get("none") is None
+    assert group.get("none", 7) == 7
+    with pytest.raises(TypeError, match="is text"):
+        group.get(3)  # type: ignore[arg-type]  # on purpose
+    with pytest.raises(TypeError, match="is text"):
+        del group[3]  # type: ignore[arg-type]  # on purpose
+    with pytest.raises(KeyError):
+        del group["none"]
+    with pytest.raises(PermissionError):
+        del as_group(zarrscope.open(h.store)["/g"])["deep"]
+    del group["deep"]
+    assert "deep" not in group
+    assert sorted(h.store.list()) == ["g/zarr.json", "zarr.json"]
+
+
+def test_a_broken_node_is_no_missing_one() -> None:
+    h = zarrscope.open(MemoryStore({"zarr.json": b'{"zarr_format": 3, "node_type": "group"}', "g/zarr.json": b"{"}))
+    broken = as_group(h.root).get("g")
+    assert broken is not None
+    assert broken.problem is not None
+
+
+def test_a_dict_of_attributes_is_a_copy() -> None:
+    h = zarrscope.open(MemoryStore(), "w-")
+    h.root.attrs["axes"] = ["y", "x"]
+    taken = h.root.attrs.asdict()
+    taken["axes"].append("z")
+    taken["more"] = 1
+    assert type(taken) is dict
+    assert h.root.attrs.asdict() == {"axes": ["y", "x"]}
+
+
+def test_a_new_hierarchy_where_something_lies_is_a_file_exists_error(tmp_path: Path) -> None:
+    h = zarrscope.open(tmp_path / "x.zarr", "w-")
+    h.create_group("/g")
+    full = tmp_path / "full"
+    full.mkdir()
+    (full / "note.txt").write_text("mine")
+    for make in (
+        lambda: zarrscope.open(tmp_path / "x.zarr", "w-"),
+        lambda: zarrscope.open(full, "w-"),
+        lambda: zarrscope.open(h.store, "w-"),
+        lambda: h.create_group("/g"),
+        lambda: h.create_array("/g", shape=(1,), dtype="u1"),
+    ):
+        with pytest.raises(FileExistsError) as caught:
+            make()
+        assert isinstance(caught.value, zarrscope.Conflict | zarrscope.Refused)
+        assert caught.value.errno == errno.EEXIST
+        assert isinstance(pickle.loads(pickle.dumps(caught.value)), type(caught.value))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pickle
 import re
+from collections.abc import MutableMapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,12 @@ zarr = pytest.importorskip("zarr", minversion="3")
 PAGE = (ROOT / "resources" / "docs" / "python.md").read_text(encoding="utf-8")
 ROWS = re.findall(r"^\| `(.+?)` \| (\w+) \| (.*?) ?\|$", PAGE.partition("## Beside zarr-python")[2], re.MULTILINE)
 CALLS = [row[0] for row in ROWS]
+THEIRS = [
+    name
+    for cell, _ in re.findall(r"^\| (`\w+\..+?`) \| (.+) \|$", PAGE.partition("| only in zarr-python")[2], re.MULTILINE)
+    for name in re.findall(r"`(.+?)`", cell)
+]
+"""The names that only zarr-python has, as "group.tree"."""
 
 
 def made(folder: Path, zarr_format: int) -> str:
@@ -43,6 +51,7 @@ def space(package: Any, url: str) -> dict[str, Any]:
 class _Ours:
     """Public functions only, so that a row of the table cannot use others."""
 
+    open = staticmethod(zarrscope.open)
     open_array = staticmethod(zarrscope.open_array)
     open_group = staticmethod(zarrscope.open_group)
 
@@ -109,7 +118,68 @@ def test_the_table_names_all_that_is_public_here(kind: str) -> None:
     assert {name for name in dir(thing) if not name.startswith("_")} <= named
 
 
+def public(thing: object) -> set[str]:
+    return {name for name in dir(thing) if not name.startswith("_")}
+
+
+def named_in_rows(start: str) -> set[str]:
+    """The names after `start` ("group", "array", "attrs", "z") in the calls of both tables."""
+    return {name for call in [*CALLS, *THEIRS] for name in re.findall(rf"\b{start}\.(\w+)", call)}
+
+
+def pair(kind: str) -> tuple[object, object]:
+    """The same kind of thing of zarr-python and of zarrscope."""
+    if kind == "z":
+        return SimpleNamespace(**dict.fromkeys(zarr.__all__)), SimpleNamespace(**dict.fromkeys(zarrscope.__all__))
+    theirs, ours = zarr.open_group({}, mode="w"), zarrscope.open(MemoryStore(), "w-")
+    if kind == "group":
+        return theirs, ours.root
+    if kind == "attrs":
+        return theirs.attrs, ours.root.attrs
+    made = {"shape": (2,), "dtype": "u1"}
+    return theirs.create_array("a", **made), ours.create_array("/a", **made)  # type: ignore[arg-type]  # a plain dict
+
+
+KINDS = ["group", "array", "attrs", "z"]
+COMPARED = re.search(r"^zarr==(.+)$", (ROOT / "packaging/constraints.txt").read_text("utf-8"), re.MULTILINE)
+"""The version that the list was made from. Others may have more names, or fewer."""
+
+
+@pytest.mark.filterwarnings("ignore")  # reading a deprecated name warns
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_public_name_of_zarr_python_is_here_or_in_a_row(kind: str) -> None:
+    theirs, ours = pair(kind)
+    missing = public(theirs) - public(ours)
+    if COMPARED is None or zarr.__version__ != COMPARED[1]:
+        missing &= named_in_rows(kind)
+    assert missing <= named_in_rows(kind)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", KINDS)
+def test_names_that_are_said_to_be_theirs_alone_are_not_here(kind: str) -> None:
+    theirs, ours = pair(kind)
+    listed = {name.partition(".")[2] for name in THEIRS if name.startswith(f"{kind}.")}
+    assert not listed & {*dir(ours)}
+    if COMPARED is not None and zarr.__version__ == COMPARED[1]:
+        assert listed <= {*dir(theirs)}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_name_that_both_have_is_in_a_row(kind: str) -> None:
+    theirs, ours = pair(kind)
+    both = public(theirs) & public(ours)
+    if kind == "attrs":
+        both -= {*dir(MutableMapping)}
+    if kind == "z":
+        both -= {"Array", "Group"}  # classes, whose names are compared above
+    assert both <= named_in_rows(kind)
+
+
 def test_the_table_is_a_table() -> None:
     assert len(ROWS) > 60
+    assert len(THEIRS) > 90
+    assert len(set(THEIRS)) == len(THEIRS)
     assert {here for _, here, _ in ROWS} == {"same", "ours", "different"}
     assert len(set(CALLS)) == len(CALLS)

@@ -9,13 +9,15 @@
     ├── Unsupported   a feature zarrscope does not have here (codec, data type …): install or ask for it
     ├── BadChunk      the bytes of one chunk cannot be decoded: the rest of the array can
     ├── Conflict      somebody else changed the value meanwhile: compare, merge, save again
+    │   └── Exists    something is stored there already, and should not be: choose another place
     ├── ReadOnly      the store or the node cannot be written: open it for writing, or save a copy
     └── Refused       the caller asked for something that zarrscope will not do (a key outside the store)
+        └── NotEmpty  the place for a new store holds something: choose another place
 
 Code that does not know zarrscope can handle them as Python's own errors: NotFound is a KeyError and a
-FileNotFoundError, ReadOnly and Denied are PermissionErrors, Unreadable and BadChunk are OSErrors. Within zarrscope,
-code that handles OSError around calls that may raise a ZarrscopeError must handle ZarrscopeError first
-(tests/test_error_handlers.py).
+FileNotFoundError, ReadOnly and Denied are PermissionErrors, Exists and NotEmpty are FileExistsErrors, Unreadable and
+BadChunk are OSErrors. Within zarrscope, code that handles OSError around calls that may raise a ZarrscopeError must
+handle ZarrscopeError first (tests/test_error_handlers.py).
 
 An error is raised where the fault is noticed, often by code that knows neither store nor key; each caller adds the
 parts of the place that it knows with `located`. The message of an error always names the faulty thing. It shows text
@@ -401,6 +403,13 @@ class Conflict(ZarrscopeError):
         self.theirs = theirs
 
 
+class Exists(Conflict, _SystemError, FileExistsError):
+    """A node or a hierarchy exists already where a new one was asked for. It is also a FileExistsError."""
+
+    title = "Exists already"
+    errno = numbers.EEXIST
+
+
 class ReadOnly(_SystemError, PermissionError):
     """The store or the node cannot be written. It is also a PermissionError.
 
@@ -442,6 +451,13 @@ class OutsideLink(Refused):
     """A symbolic link leads out of the store, and following such links was not allowed."""
 
     title = "A link out of the store"
+
+
+class NotEmpty(Refused, _SystemError, FileExistsError):
+    """The place for a new store holds something already. It is also a FileExistsError."""
+
+    title = "Not empty"
+    errno = numbers.EEXIST
 
 
 class NotStandard(Refused):

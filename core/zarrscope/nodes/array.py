@@ -20,7 +20,7 @@ import numpy as np
 from zarrscope.dialects.defects import UnreadAttributes, as_stored
 from zarrscope.errors import ZarrscopeError
 from zarrscope.errors.visible import visible
-from zarrscope.model.metadata import ArrayMetadata, ExtensionReport
+from zarrscope.model.metadata import ArrayMetadata, CodecSpec, ExtensionReport
 from zarrscope.model.selection import ChunkIndex, Edges, select
 from zarrscope.nodes.stored_array import StoredArray
 from zarrscope.stores.store import Store
@@ -39,6 +39,8 @@ class Array:
 
     `Hierarchy` opens and creates arrays. An array that zarrscope cannot decode still has its shape, metadata and
     attributes; `problem` holds the reason. Any thread may use an array, and pickle passes it to other processes.
+
+    Two arrays are equal if they have the same place, metadata and attributes; their values are not compared.
 
     Parameters
     ----------
@@ -182,6 +184,29 @@ class Array:
     def chunk_grid_shape(self) -> tuple[int, ...]:
         """The number of chunks along each axis."""
         return self._stored.locator.grid_shape
+
+    @property
+    def nchunks(self) -> int:
+        """The number of chunks in the grid, stored or not."""
+        return prod(self.chunk_grid_shape)
+
+    @property
+    def filters(self) -> tuple[CodecSpec, ...]:
+        """The codecs from elements to elements, as they are applied when a chunk is written. The order "F" of v2 is a
+        transpose here, as in `metadata`."""
+        return self._stored.codecs_of_kind("array→array")
+
+    @property
+    def compressors(self) -> tuple[CodecSpec, ...]:
+        """The codecs from bytes to bytes, as they are applied when a chunk is written: compressors and checksums."""
+        return self._stored.codecs_of_kind("bytes→bytes")
+
+    @property
+    def order(self) -> Literal["C", "F"]:
+        """The order of the elements within a stored chunk: "F" if all axes are reversed, else "C"."""
+        first = next((spec for spec in self.filters if spec.name == "transpose"), None)
+        reversed_axes = [*range(self.ndim)][::-1]
+        return "F" if first is not None and first.configuration.get("order") == reversed_axes else "C"
 
     @property
     def problem(self) -> ZarrscopeError | None:
@@ -365,6 +390,16 @@ class Array:
         if not self.shape:
             raise TypeError("an array without axes has no length")
         return self.shape[0]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Array):
+            return NotImplemented
+        from zarrscope.nodes.attributes import same_node
+
+        return self is other or (self.store.url == other.store.url and same_node(self, other))
+
+    def __hash__(self) -> int:
+        return hash((self.store.url, self.path))
 
     def __iter__(self) -> Iterator[Any]:
         return (self[i] for i in range(len(self)))

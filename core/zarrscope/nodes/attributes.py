@@ -172,6 +172,30 @@ class Attributes(MutableMapping[str, Any]):
         """
         self.put({})
 
+    def asdict(self) -> dict[str, Any]:
+        """Returns the attributes as a dict. It is a copy: a change of it is not saved.
+
+        Returns
+        -------
+        dict
+            The names and values.
+
+        Raises
+        ------
+        BadMetadata
+            The document is too broken to show attributes.
+
+        Examples
+        --------
+        >>> import zarrscope
+        >>> from zarrscope.stores.memory import MemoryStore
+        >>> h = zarrscope.open(MemoryStore(), mode="w-")
+        >>> h.root.attrs["axes"] = ["y", "x"]
+        >>> h.root.attrs.asdict()
+        {'axes': ['y', 'x']}
+        """
+        return deepcopy(dict(self._node.attributes))
+
     def refresh(self) -> None:
         """Reads the stored attributes again.
 
@@ -254,6 +278,15 @@ class Attributes(MutableMapping[str, Any]):
         if new.bytes != old.bytes:
             save(context, path, new)
         self._node.attributes = as_stored(shown)
+
+
+def same_node(one: Attributed, other: Attributed) -> bool:
+    """Whether two nodes of one store have the same path, and were read with the same metadata and attributes."""
+    return (
+        one.path == other.path
+        and one.metadata == other.metadata
+        and (one.attributes is other.attributes or same_json(one.attributes, other.attributes))
+    )
 
 
 def need_object(document: Document, pointer: str, path: str, url: str) -> None:

@@ -67,8 +67,8 @@ class ChangingHierarchy:
 
         Raises
         ------
-        Conflict
-            There is a node at the path already.
+        Exists
+            There is a node at the path already. It is a Conflict and a FileExistsError.
         Refused, ReadOnly
             The name is not allowed or lies beneath an array; the hierarchy was not opened for writing.
 
@@ -128,8 +128,8 @@ class ChangingHierarchy:
 
         Raises
         ------
-        Conflict
-            There is a node at the path already.
+        Exists
+            There is a node at the path already. It is a Conflict and a FileExistsError.
         Unsupported
             The dialect cannot express the array.
         Refused, ReadOnly

@@ -21,6 +21,7 @@ from zarrscope.dialects import Dialect, Node, NodeKind, StoredDocument
 from zarrscope.errors import (
     BadMetadata,
     Conflict,
+    Exists,
     NotFound,
     NotStandard,
     ReadOnly,
@@ -53,7 +54,7 @@ def create_node(
         above = need_place(hierarchy, path)
         taken = hierarchy.own_node(path)
         if taken is not None:
-            raise Conflict(
+            raise Exists(
                 f"There is a node {path} already: {'an array' if taken.metadata.kind == 'array' else 'a group'}",
                 store=hierarchy.url,
                 key=key_of(hierarchy, path),

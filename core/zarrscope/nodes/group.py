@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from zarrscope.dialects import Child
 from zarrscope.dialects.defects import as_stored
-from zarrscope.errors import Refused, ZarrscopeError
+from zarrscope.errors import NotFound, Refused, ZarrscopeError
 from zarrscope.errors.visible import visible
 from zarrscope.model.metadata import ExtensionReport, GroupMetadata
 from zarrscope.model.node_path import clean_path, join_path
@@ -30,9 +30,11 @@ if TYPE_CHECKING:
 class Group:
     """A group of a hierarchy: its attributes and its children. `Hierarchy` opens and creates groups.
 
-    It can be used as a read-only mapping from the names of its children to nodes. Nothing is cached between two calls:
-    each iteration and each `len` lists the group once. A group is always true, even without children, so that `if
-    group:` sends no request to the store.
+    It can be used as a mapping from the names of its children to nodes; `del group[name]` erases a node. Nothing is
+    cached between two calls: each iteration and each `len` lists the group once. A group is always true, even without
+    children, so that `if group:` sends no request to the store.
+
+    Two groups are equal if they have the same place, metadata and attributes; their children are not compared.
 
     Parameters
     ----------
@@ -248,6 +250,47 @@ class Group:
         made: Group | Array = self.hierarchy.open_node(join_path(self.path, path))
         return made
 
+    def __delitem__(self, path: str) -> None:
+        """Erases a node beneath this group and everything beneath that node, as `Hierarchy.erase` does."""
+        if not isinstance(path, str):
+            raise TypeError(f"the path of a node is text, not {path!r}")
+        from zarrscope.nodes.edit import erase
+
+        erase(self.hierarchy._nodes, clean_path(join_path(self.path, path)))
+
+    def get(self, path: str, default: object = None) -> Any:
+        """Opens a node beneath this group, if there is one.
+
+        Parameters
+        ----------
+        path
+            The name of a child, or a path such as "a/b".
+        default
+            The result if there is no such node.
+
+        Returns
+        -------
+        Group, Array or `default`
+            The node.
+
+        Raises
+        ------
+        BadMetadata, Unreadable, Unsupported
+            There is a node, but it cannot be opened, as in `group[path]`.
+
+        Examples
+        --------
+        >>> import zarrscope
+        >>> from zarrscope.stores.memory import MemoryStore
+        >>> h = zarrscope.open(MemoryStore(), mode="w-")
+        >>> h.root.get("nothing") is None
+        True
+        """
+        try:
+            return self[path]
+        except NotFound:
+            return default
+
     def __contains__(self, path: object) -> bool:
         """Whether a node exists, even one that zarrscope cannot understand. Fetches only the documents of that node."""
         try:
@@ -263,6 +306,16 @@ class Group:
 
     def __bool__(self) -> bool:
         return True
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Group):
+            return NotImplemented
+        from zarrscope.nodes.attributes import same_node
+
+        return self is other or (self.hierarchy.url == other.hierarchy.url and same_node(self, other))
+
+    def __hash__(self) -> int:
+        return hash((self.hierarchy.url, self.path))
 
     def _ipython_key_completions_(self) -> list[str]:
         """The names that IPython proposes in `group["`: the first thousand, from one listing."""

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from zarrscope.dialects import PROBES, Detected, dialect_named
-from zarrscope.errors import Conflict, NotFound, Refused, Unsupported, ZarrscopeError
+from zarrscope.errors import Exists, NotFound, Refused, Unsupported, ZarrscopeError
 from zarrscope.model.node_path import join_path
 from zarrscope.nodes.context import NodeContext, with_bare_root
 from zarrscope.nodes.detect import PlainFolder, folders_in_place, found_in, is_named_n5, look_above, not_zarr
@@ -92,8 +92,9 @@ def open(
     ------
     NotFound
         There is no hierarchy.
-    Conflict
-        A hierarchy exists already, and the mode is "w-".
+    Exists, NotEmpty
+        A hierarchy exists already, or the folder or file holds something else, and the mode is "w-". Both are also a
+        FileExistsError.
     Unreadable, BadMetadata, Unsupported, Refused
         The store did not answer; the root's document is broken; it demands a feature that zarrscope lacks; the mode or
         the address is not allowed.
@@ -327,7 +328,7 @@ def _opened(
         if detected is None:
             raise not_zarr(store)
     if mode == "w-":
-        raise Conflict(
+        raise Exists(
             f"There is a {detected.dialect.title} hierarchy already",
             store=store.url,
             advice="Open it with mode='r+', or choose another place.",

@@ -17,7 +17,7 @@ from zarrscope.chunkio.locator import EncodedChunk, Fetched, Locator
 from zarrscope.chunkio.read import read
 from zarrscope.chunkio.write_watchers import ArrayIdentity, watchers
 from zarrscope.errors import BadChunk, Refused, Unsupported, ZarrscopeError
-from zarrscope.model.metadata import ArrayMetadata, ChunkKeys, pointer_in_document
+from zarrscope.model.metadata import ArrayMetadata, ChunkKeys, CodecSpec, pointer_in_document
 from zarrscope.model.plugins import transformed
 from zarrscope.model.selection import ChunkIndex, Edges, Selection
 from zarrscope.model.storage import Buffer, ByteRange, never
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from zarrscope.chunkio.source import CountOfChunks
     from zarrscope.codecs import CodecPipeline
+    from zarrscope.model.codec_table import CodecKind
     from zarrscope.model.scattered import CoordinateSelection, OrthogonalSelection
     from zarrscope.nodes.context import NodeContext
     from zarrscope.nodes.opened import Opened
@@ -163,6 +164,14 @@ class StoredArray:
                 raise
             self._pipelines[shape] = found
         return found
+
+    def codecs_of_kind(self, kind: CodecKind) -> tuple[CodecSpec, ...]:
+        """The codecs of this kind that a chunk is stored with; in a shard, those of an inner chunk."""
+        from zarrscope.model.codec_table import kind_of
+
+        inner = self.locator.pipeline if self.locator.tiers else None
+        specs = inner.specs if inner is not None else self.metadata.codecs
+        return tuple(spec for spec in specs if kind_of(spec.name) == kind)
 
     def chunk_pipeline(self, shape: tuple[int, ...]) -> CodecPipeline:
         """The codecs of one chunk of this shape; in a shard, those of an inner chunk."""

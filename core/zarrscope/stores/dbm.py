@@ -17,7 +17,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from zarrscope.errors import NotFound, Refused, Unreadable, Unsupported
+from zarrscope.errors import NotEmpty, NotFound, Refused, Unreadable, Unsupported
 from zarrscope.model.storage import Version
 from zarrscope.stores.local.failures import full_disk, is_full
 from zarrscope.stores.local.opening import nearest
@@ -249,5 +249,5 @@ def open_dbm(url: str, mode: Mode, options: StoreOptions) -> Store:
             ) from error
     store = DbmStore(path, writable=mode != "r")
     if mode == "w-" and next(iter(store.list()), None) is not None:
-        raise Refused(f"{path} exists and is not empty", store=url, advice="Choose another place.")
+        raise NotEmpty(f"{path} exists and is not empty", store=url, advice="Choose another place.")
     return store

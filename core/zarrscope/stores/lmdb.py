@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from zarrscope.errors import NotFound, Refused, Unreadable, ZarrscopeError
+from zarrscope.errors import NotEmpty, NotFound, Refused, Unreadable, ZarrscopeError
 from zarrscope.model.buffers import Arena
 from zarrscope.model.storage import Buffer, ByteRange, Entry, Version
 from zarrscope.runtime.tuning import LMDB_PAGE
@@ -342,7 +342,7 @@ def open_lmdb(url: str, mode: Mode, options: StoreOptions) -> Store:
     store = LMDBStore(path, writable=mode != "r")
     try:
         if mode == "w-" and next(iter(store.list()), None) is not None:
-            raise Refused(f"{path} exists and is not empty", store=url, advice="Choose another place.")
+            raise NotEmpty(f"{path} exists and is not empty", store=url, advice="Choose another place.")
     except ZarrscopeError:
         store.close()
         raise

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from typing import Any
 from urllib.parse import quote
 
-from zarrscope.errors import NotFound, Refused, Unreadable
+from zarrscope.errors import NotEmpty, NotFound, Refused, Unreadable
 from zarrscope.model.storage import ByteRange, Entry, Version
 from zarrscope.runtime.tuning import SQLITE_PAGE
 from zarrscope.stores.keys import too_large
@@ -186,5 +186,5 @@ def open_sqlite(url: str, mode: Mode, options: StoreOptions) -> Store:
         raise NotFound(f"There is no database {path}", store=url, advice=nearest(path))
     store = SQLiteStore(path, writable=mode != "r")
     if mode == "w-" and next(iter(store.list()), None) is not None:
-        raise Refused(f"{path} exists and is not empty", store=url, advice="Choose another place.")
+        raise NotEmpty(f"{path} exists and is not empty", store=url, advice="Choose another place.")
     return store

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from itertools import islice
 
-from zarrscope.errors import NotFound, Refused, Unsupported
+from zarrscope.errors import NotEmpty, NotFound, Unsupported
 from zarrscope.stores.local.failures import no_file
 from zarrscope.stores.local.paths import path_of
 from zarrscope.stores.registry import Mode, StoreOptions
@@ -39,7 +39,7 @@ def open_path(url: str, mode: Mode, options: StoreOptions) -> Store:
     if not folder and path.lower().endswith(ARCHIVES):
         return open_archive(path, url, mode)
     if mode == "w-" and folder and not _is_empty(path):
-        raise Refused(f"{path} exists and is not empty", store=url, advice="Choose another place.")
+        raise NotEmpty(f"{path} exists and is not empty", store=url, advice="Choose another place.")
     from zarrscope.stores.local.store import LocalStore
 
     return LocalStore(path, writable=mode != "r")
@@ -67,7 +67,7 @@ def open_archive(path: str, url: str, mode: Mode = "r") -> Store:
         raise NotFound(f"There is no archive {path}", store=url, advice=nearest(path))
     store = ZipStore(path, writable=mode != "r")
     if mode == "w-" and next(iter(store.list()), None) is not None:
-        raise Refused(f"{path} exists and is not empty", store=url, advice="Choose another place.")
+        raise NotEmpty(f"{path} exists and is not empty", store=url, advice="Choose another place.")
     return store
 
 

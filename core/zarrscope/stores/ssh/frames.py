@@ -111,7 +111,7 @@ def rebuilt(frame: MessageFrame, store: str) -> ZarrscopeError:
     extra = {name: told[name] for name in _EXTRAS.get(kind.__name__, ()) if name in told}
     if kind.__name__ == "TooLarge":
         extra = {"size": extra.get("size"), "limit": extra.get("limit", 0)}
-    if kind.__name__ == "Conflict":
+    if issubclass(kind, errors.Conflict):
         extra["theirs"] = frame.body if frame.head.get("theirs") else None
     found = kind(message, store=store, **place, **extra)
     if isinstance(found, OSError) and isinstance(told.get("errno"), int):
