@@ -16,7 +16,7 @@ from zarrscope.jsondoc.differences import differences
 from zarrscope.jsondoc.document import Document
 from zarrscope.runtime.threads import Mailbox
 from zarrscope_app.presenters import EditStatus, Session
-from zarrscope_app.presenters.form import background_view, behind, draft, json_text, rescue
+from zarrscope_app.presenters.form import background_edits, background_view, draft, json_text, rescue
 from zarrscope_app.settings import FileSettings
 
 SECONDS = 60
@@ -92,7 +92,7 @@ def test_nothing_that_walks_a_large_document_runs_on_the_hosts_thread(
         (draft, "merge"),
     ):
         monkeypatch.setattr(module, name, _watched(getattr(module, name), seen.setdefault(name, set())))
-    monkeypatch.setattr(behind, "diff_of", draft.diff_of)
+    monkeypatch.setattr(background_edits, "diff_of", draft.diff_of)
     edit = session.edit
 
     def until(happened: Any) -> None:

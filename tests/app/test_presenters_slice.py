@@ -14,7 +14,7 @@ from zarrscope.nodes.opening import open as open_hierarchy
 from zarrscope.runtime.threads import Background, Mailbox
 from zarrscope.view.loader import ChunkLoader
 from zarrscope_app.presenters import Session, SessionStatus, SlicePresenter, TileState, strings
-from zarrscope_app.presenters.image import lateness
+from zarrscope_app.presenters.image import late_plane
 from zarrscope_app.presenters.image import planning as plans
 
 
@@ -369,7 +369,7 @@ def test_a_former_plane_is_named_when_the_next_one_is_late(shelf: Shelf, open_: 
     bench.mailbox.run()
     assert bench.slice.frame.over == ""
     bench.wait(lambda: bool(bench.slice.frame.over))
-    assert time.monotonic() - began >= lateness.SECONDS
+    assert time.monotonic() - began >= late_plane.SECONDS
     assert bench.slice.frame.over == "z 5 is shown; z 6 is loading"
     assert bench.session.state.status_text == "z 5 is shown; z 6 is loading"
     bench.slice.set_index("z", 9)

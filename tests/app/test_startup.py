@@ -27,9 +27,9 @@ HEAVY = frozenset("asyncio concurrent fsspec multiprocessing numcodecs obstore p
 
 CHANGING = frozenset(
     """convert check executors codecs.sharding errors.installing dialects.v2 dialects.n5 dialects.drafts nodes.create
-    nodes.edit nodes.move nodes.trash nodes.consolidated nodes.declared model.scattered runtime.memory chunkio.write
-    stores.puts stores.objects stores.wrappers stores.dry_run stores.zip stores.http stores.remote stores.ssh
-    stores.sftp stores.local.write stores.local.changes stores.local.locks stores.local.temporaries
+    nodes.edit nodes.move nodes.trash nodes.consolidated nodes.named_children model.scattered runtime.memory
+    chunkio.write stores.puts stores.objects stores.wrappers stores.dry_run stores.zip stores.http stores.remote
+    stores.ssh stores.sftp stores.local.write stores.local.changes stores.local.locks stores.local.temporaries
     stores.local.removal stores.local.replace stores.local.rename stores.local.exchange""".split()
 )
 """Modules of the engine that are not needed to open or list a folder, or to read a plane without shards."""

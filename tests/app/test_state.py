@@ -23,9 +23,9 @@ from zarrscope.errors import Refused
 from zarrscope.runtime.threads import Mailbox
 from zarrscope_app import cli
 from zarrscope_app.presenters import Forgetful, Session, SessionStatus, Workspace
-from zarrscope_app.presenters.image.beyond_plane import NOT_DRAWN
 from zarrscope_app.presenters.image.blending import Blend
 from zarrscope_app.presenters.image.solid import Solid
+from zarrscope_app.presenters.image.solid_and_blend import NOT_DRAWN
 from zarrscope_app.presenters.layers.presenter import plan
 from zarrscope_app.presenters.session.painted import painted
 from zarrscope_app.presenters.session.state_text import SIGN, decode_view, encode_view, is_view

@@ -21,9 +21,9 @@ from zarrscope.model.metadata import ArrayMetadata
 from zarrscope.nodes.context import NodeContext
 from zarrscope.nodes.hierarchy import Group
 from zarrscope.stores import object_store
-from zarrscope.stores.given_bucket import GivenBucket
 from zarrscope.stores.local.store import LocalStore
 from zarrscope.stores.memory import MemoryStore
+from zarrscope.stores.obstore_store import GivenBucket
 from zarrscope.stores.store import Store
 
 DIALECTS = ["v3", "v2", "n5", "draft-2022-05", "draft-2020"]

@@ -12,10 +12,10 @@ from qtpy.QtWidgets import QMainWindow, QWidget
 
 from zarrscope.errors import ZarrscopeError
 from zarrscope_app.napari.layers import INVERTED, label_colors, source_of
-from zarrscope_app.presenters.image.beyond_plane import BeyondPlane, solid_member
 from zarrscope_app.presenters.image.colormaps import COLORMAPS
 from zarrscope_app.presenters.image.oblique import turn
 from zarrscope_app.presenters.image.projection import METHODS
+from zarrscope_app.presenters.image.solid_and_blend import BeyondPlane, solid_member
 from zarrscope_app.presenters.layers.first_plane import ViewerCanvas
 from zarrscope_app.presenters.layers.shown_layers import ShownLayer
 from zarrscope_app.presenters.session.state_text import decode_view

@@ -4,7 +4,8 @@ The first children are yielded before the last are listed. A listing reads only 
 local disk one pass over the folder, elsewhere one document per child, several at once. The rest of a document is parsed
 when a Child is asked for it. To show part of a large group, list only its names, which reads no document, and inspect
 the visible ones. Consolidated metadata saves the requests to a remote store. In a store that cannot list, the children
-are those named by OME-Zarr attributes or by a web server's index page (declared.py). Request counts: reference.md A.14.
+are those named by OME-Zarr attributes or by a web server's index page (named_children.py). Request counts:
+reference.md A.14.
 """
 
 from __future__ import annotations
@@ -247,7 +248,7 @@ def _undocumented(hierarchy: NodeContext, path: str, name: str, names: tuple[str
 def _found_beneath(hierarchy: NodeContext, path: str) -> Iterator[Child]:
     if hierarchy.store.listable:
         return hierarchy.dialect.children(path, hierarchy.store.list_dir(hierarchy.dialect.listing(path)))
-    from zarrscope.nodes.declared import named_beneath
+    from zarrscope.nodes.named_children import named_beneath
 
     return named_beneath(hierarchy, path)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from zarrscope.errors import Unsupported
 from zarrscope.model.storage import Version
 from zarrscope.stores.fsspec import FsspecStore
-from zarrscope.stores.given import object_address, open_given
+from zarrscope.stores.process_addresses import object_address, open_given
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem

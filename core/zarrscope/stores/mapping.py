@@ -13,14 +13,14 @@ from typing import Any
 
 from zarrscope.errors import Refused, Unreadable
 from zarrscope.model.storage import ByteRange, Version
-from zarrscope.stores.given import object_address
 from zarrscope.stores.keys import check_key, too_large
+from zarrscope.stores.process_addresses import object_address
 from zarrscope.stores.store import Store
 
 
 class MappingStore(Store):
     """The values of `mapping`. Without `url` the store gets a numbered address, by which this process can open it
-    again (given.py)."""
+    again (process_addresses.py)."""
 
     def __init__(self, mapping: Mapping[str, Any], url: str | None = None) -> None:
         self.mapping = mapping

@@ -128,7 +128,7 @@ def _file_system(files: object, root: str, mode: Mode) -> Store:
 def _bucket(client: Any, mode: Mode) -> Store:
     if type(client).__name__ == "LocalStore":
         return _folder(str(client.prefix or ""), "LocalStore", mode)
-    from zarrscope.stores.given_bucket import GivenBucket
+    from zarrscope.stores.obstore_store import GivenBucket
 
     return GivenBucket(client)
 
@@ -169,7 +169,7 @@ def _unless(read_only: bool, store: Store) -> Store:
 
 
 def _of_zip(archive: zipfile.ZipFile) -> Store:
-    from zarrscope.stores.given import object_address
+    from zarrscope.stores.process_addresses import object_address
     from zarrscope.stores.zip.ranges import GivenRanges
     from zarrscope.stores.zip.store import ZipStore
 

@@ -21,9 +21,9 @@ from zarrscope.errors.confidential import cause, scrub
 from zarrscope.errors.visible import visible
 from zarrscope.model.storage import ByteRange, Entry, Version
 from zarrscope.runtime.tuning import SCANNED_AT_ONCE
-from zarrscope.stores.given import object_address, open_given
 from zarrscope.stores.keys import too_large
 from zarrscope.stores.network import network
+from zarrscope.stores.process_addresses import object_address, open_given
 from zarrscope.stores.remote import RemoteStore
 from zarrscope.stores.remote import loop as shared_loop
 

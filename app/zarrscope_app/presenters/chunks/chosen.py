@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from psygnal import Signal
 
+from zarrscope.check.chunk_trace import ChunkTrail, first_bytes, read_trail
 from zarrscope.check.inventory import UNKNOWN, Inventory, inner_chunks
-from zarrscope.check.trail import ChunkTrail, first_bytes, read_trail
 from zarrscope.chunkio.stored_chunks import elements_of
 from zarrscope.nodes.internals import stored_array
 from zarrscope.runtime.threads import JobResult, Owner, Ticket

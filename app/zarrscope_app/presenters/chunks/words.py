@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from zarrscope.check.trail import ChunkTrail
+    from zarrscope.check.chunk_trace import ChunkTrail
     from zarrscope.model.selection import ChunkIndex
 
 PER_LINE = 8

@@ -8,7 +8,7 @@ from typing import Literal
 from zarrscope.errors import ZarrscopeError
 from zarrscope.jsondoc.document import Document
 from zarrscope_app.presenters.form import words
-from zarrscope_app.presenters.form.behind import BackgroundEdits, SplicesText
+from zarrscope_app.presenters.form.background_edits import BackgroundEdits, SplicesText
 from zarrscope_app.presenters.form.draft import Draft
 from zarrscope_app.presenters.form.drafts import Drafts
 

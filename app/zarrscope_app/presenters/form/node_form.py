@@ -15,9 +15,8 @@ from zarrscope.nodes.internals import node_context
 from zarrscope.runtime.threads import JobResult, Owner, Ticket
 from zarrscope_app.presenters import formats, strings
 from zarrscope_app.presenters.form import json_text, words
-from zarrscope_app.presenters.form.acts import MeaningEditor
+from zarrscope_app.presenters.form.background_edits import BackgroundEdits
 from zarrscope_app.presenters.form.background_view import BackgroundView, ShownFields, shown_of
-from zarrscope_app.presenters.form.behind import BackgroundEdits
 from zarrscope_app.presenters.form.draft import Draft
 from zarrscope_app.presenters.form.drafts import Drafts
 from zarrscope_app.presenters.form.editing import DraftEditor
@@ -29,6 +28,7 @@ from zarrscope_app.presenters.form.saving import Saver
 from zarrscope_app.presenters.form.section_form import Judge, SectionForm, is_section_field
 from zarrscope_app.presenters.form.sections.model import surroundings_from
 from zarrscope_app.presenters.form.sections.table import SIZE, fields_of
+from zarrscope_app.presenters.form.semantic_edits import MeaningEditor
 from zarrscope_app.presenters.form.typed_member import typed_value, why_wrong, with_member
 from zarrscope_app.presenters.form.view_models import (
     Diff,

@@ -30,7 +30,7 @@ from zarrscope_app.presenters.form.search import FormSearch
 from zarrscope_app.presenters.form.sections.image import CHANNELS
 from zarrscope_app.presenters.form.sections.model import Subject
 from zarrscope_app.presenters.form.several import SeveralForm
-from zarrscope_app.presenters.form.trying import TextTrials
+from zarrscope_app.presenters.form.text_checks import TextTrials
 from zarrscope_app.presenters.form.view_models import (
     Closing,
     Diff,

@@ -21,7 +21,6 @@ from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.coalesce import CoalescedCall
 from zarrscope_app.presenters.failed_chunks import TellsFailedChunks
 from zarrscope_app.presenters.image import words
-from zarrscope_app.presenters.image.beyond_plane import BeyondPlane
 from zarrscope_app.presenters.image.coarse_sample import SampledChannel, measure_coarsest
 from zarrscope_app.presenters.image.composition import aspect, compose, level_views, scale_bar
 from zarrscope_app.presenters.image.contrast import Contrast
@@ -33,7 +32,7 @@ from zarrscope_app.presenters.image.display_settings import (
     display_settings,
     updated,
 )
-from zarrscope_app.presenters.image.lateness import Lateness
+from zarrscope_app.presenters.image.late_plane import Lateness
 from zarrscope_app.presenters.image.line_plot import LinePlotReader
 from zarrscope_app.presenters.image.measuring import MeasuredChannel, MeasuredPlane, Measuring
 from zarrscope_app.presenters.image.navigation import Navigation
@@ -43,9 +42,10 @@ from zarrscope_app.presenters.image.probing import Prober
 from zarrscope_app.presenters.image.projection import Projection
 from zarrscope_app.presenters.image.readout import ReadsOut
 from zarrscope_app.presenters.image.saved_view import shows_the_same
+from zarrscope_app.presenters.image.solid_and_blend import BeyondPlane
 from zarrscope_app.presenters.image.tile_manager import TileManager
-from zarrscope_app.presenters.image.told_waits import TellsWaits
 from zarrscope_app.presenters.image.view_models import Frame, LinePlot, Rect, ScaleBar, SliceState
+from zarrscope_app.presenters.image.wait_messages import TellsWaits
 from zarrscope_app.presenters.node_details import NodeDetails
 
 AHEAD_CHUNKS = 128

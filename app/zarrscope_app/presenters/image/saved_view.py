@@ -6,7 +6,7 @@
 
 A channel may have a "colormap" (a title of colormaps.py) and, for complex values, the "part" that is drawn. A view of a
 projection has "projection": {"axis": "z", "method": "max", "range": [0, 63]}, with the first and the last index. Every
-member may be left out, and then stays as it is; null resets "level", "crosshair" and "projection". beyond_plane.py
+member may be left out, and then stays as it is; null resets "level", "crosshair" and "projection". solid_and_blend.py
 describes two more members. "level" is the level that a person chose; "rect" is the displayed part of the plane if it is
 not the whole plane; "crosshair" is the position (y, x) of the readout. "rect" and "crosshair" are in indices of the
 finest level.
@@ -20,9 +20,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from zarrscope.view.image import Image
-from zarrscope_app.presenters.image.beyond_plane import BeyondPlane
 from zarrscope_app.presenters.image.display_settings import ChannelStyle, LabelStyle
 from zarrscope_app.presenters.image.projection import Projection
+from zarrscope_app.presenters.image.solid_and_blend import BeyondPlane
 from zarrscope_app.presenters.image.view_models import Rect
 from zarrscope_app.presenters.strings import clean, count, counted
 

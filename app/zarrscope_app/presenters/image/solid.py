@@ -22,11 +22,11 @@ from zarrscope.view.image import Image, index_at
 from zarrscope.view.render import NOT_A_NUMBER, as_numbers, auto_levels, render
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.image import words
-from zarrscope_app.presenters.image.beyond_plane import FARTHEST, NEAREST, solid_member
 from zarrscope_app.presenters.image.display_settings import ChannelStyle
 from zarrscope_app.presenters.image.oblique import Volume, radius, shear, sight, warp
 from zarrscope_app.presenters.image.painting import GREY
 from zarrscope_app.presenters.image.presenter import SlicePresenter
+from zarrscope_app.presenters.image.solid_and_blend import FARTHEST, NEAREST, solid_member
 
 MAX_VOXELS = 1 << 23
 """The most voxels of all channels together; turning this many takes a few hundredths of a second."""

@@ -23,11 +23,11 @@ from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.coalesce import CoalescedCall
 from zarrscope_app.presenters.tree import tree_text
 from zarrscope_app.presenters.tree.arriving import ArrivedNames, Inspected, Seen, list_children
+from zarrscope_app.presenters.tree.awaited_rows import Reach, parts_of
 from zarrscope_app.presenters.tree.branch import Branch, changed_waits
 from zarrscope_app.presenters.tree.inspection import Inspection, Search
 from zarrscope_app.presenters.tree.names import NameBlock, merged
 from zarrscope_app.presenters.tree.painted import PaintedRows, is_expandable
-from zarrscope_app.presenters.tree.reach import Reach, parts_of
 from zarrscope_app.presenters.tree.rows import ROOT, TreeRow
 from zarrscope_app.presenters.tree.unfolding import ALL, ALL_FAR, ALONE, Unfolding
 

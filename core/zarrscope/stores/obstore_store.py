@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from zarrscope.stores.credentials import SERVICES, BucketLogin
-from zarrscope.stores.given import object_address, open_given
 from zarrscope.stores.network import network
 from zarrscope.stores.object_store import ObjectStore
+from zarrscope.stores.process_addresses import object_address, open_given
 from zarrscope.stores.remote import RemoteStore
 
 if TYPE_CHECKING:
