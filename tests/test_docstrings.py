@@ -229,7 +229,7 @@ SHOWN = {
     "FileSystemStore": DISTANT,
     "FsspecStore": DISTANT,
     "Gate": {*PART_OF, "arrived", "hold", "holds", "release", "waiting"},
-    "GivenBucket": IN_BUCKETS,
+    "ObstoreStore": IN_BUCKETS,
     "HTTPStore": DISTANT,
     "LMDBStore": set(),
     "Latency": {*PART_OF, "seconds"},

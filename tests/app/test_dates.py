@@ -12,7 +12,7 @@ import pytest
 import zarrscope
 from zarrscope.errors import Refused
 from zarrscope_app.presenters import EditStatus, Session
-from zarrscope_app.presenters.form.sections.model import Subject, Surroundings
+from zarrscope_app.presenters.form.sections.model import NodeFacts, Subject
 from zarrscope_app.presenters.form.sections.table import edits_of, sections_of
 from zarrscope_app.presenters.form.view_models import Field
 from zarrscope_app.presenters.typed_times import EXAMPLE, time_text, typed_time
@@ -68,7 +68,7 @@ def test_a_date_as_people_type_it(typed: str, read: str) -> None:
 
 
 def subject(attributes: Any) -> Subject:
-    return Subject(attributes, Surroundings("/", "group", "v2"))
+    return Subject(attributes, NodeFacts("/", "group", "v2"))
 
 
 def fields(attributes: Any) -> dict[str, Field]:

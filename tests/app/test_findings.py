@@ -18,7 +18,7 @@ from zarrscope_app.presenters import EditStatus, Session
 from zarrscope_app.presenters.form.findings import field_of, findings_of, mend
 from zarrscope_app.presenters.form.mending import verdict, version_of
 from zarrscope_app.presenters.form.section_form import Judge
-from zarrscope_app.presenters.form.sections.model import Subject, Surroundings
+from zarrscope_app.presenters.form.sections.model import NodeFacts, Subject
 from zarrscope_app.presenters.session.actions import perform
 
 SECONDS = 20
@@ -54,7 +54,7 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_what_is_clear_is_mended_and_leads_to_its_field(case: str) -> None:
     attributes, pointer, id = CASES[case]
-    subject = Subject(attributes, Surroundings(limits=(0, 255), channels=1))
+    subject = Subject(attributes, NodeFacts(limits=(0, 255), channels=1))
     (found,) = (each for each in check(attributes) if each.pointer.endswith(pointer))
     assert field_of(subject, found.pointer) == id
     (told,) = (each for each in findings_of(subject, check(attributes)) if each.pointer == found.pointer)

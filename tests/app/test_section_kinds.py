@@ -19,7 +19,7 @@ from zarrscope.jsondoc.edits import apply
 from zarrscope.view.render import label_colors
 from zarrscope_app.presenters.form import words
 from zarrscope_app.presenters.form.mending import verdict, version_of
-from zarrscope_app.presenters.form.sections.model import MOST_ROWS, Subject, Surroundings, surroundings_of
+from zarrscope_app.presenters.form.sections.model import MOST_ROWS, NodeFacts, Subject, node_facts
 from zarrscope_app.presenters.form.sections.table import edits_of, fields_of, sections_of
 
 LEVEL = {"path": "0", "coordinateTransformations": [{"type": "scale", "scale": [0.5, 0.5]}]}
@@ -71,7 +71,7 @@ ALL = {"geo": GEO, "rfc5": RFC5, "labels": LABELS, "plate": PLATE, "well": WELL,
 
 
 def subject(attributes: Any, kind: str = "array") -> Subject:
-    return Subject(attributes, Surroundings("/", kind, "v3", {"/0": (32, 32)}, (0.0, 255.0), 1))
+    return Subject(attributes, NodeFacts("/", kind, "v3", {"/0": (32, 32)}, (0.0, 255.0), 1))
 
 
 def texts(attributes: Any, kind: str = "array") -> dict[str, str]:
@@ -236,8 +236,8 @@ def test_levels_of_unknown_types_have_no_limits(tmp_path: Path) -> None:
     document = tmp_path / "x.zarr" / "0" / "zarr.json"
     document.write_text(document.read_text().replace('"uint8"', '"never_heard_of"'))
     with zarrscope.open(str(tmp_path / "x.zarr")) as h:
-        around = surroundings_of(h, h.root)
-    assert (around.limits, around.shapes) == (None, {"/0": (4, 4)})
+        facts = node_facts(h, h.root)
+    assert (facts.limits, facts.shapes) == (None, {"/0": (4, 4)})
 
 
 def test_transformations_are_told_in_words_and_the_order_of_axes_is_said_to_be_fixed() -> None:

@@ -14,7 +14,7 @@ from contracts.journeys import Shelf
 from qt_robot import QtRobot
 from zarrscope.nodes.opening import open as open_hierarchy
 from zarrscope_app.presenters.image import solid
-from zarrscope_app.presenters.image.oblique import radius, shear, sight, turn, warp
+from zarrscope_app.presenters.image.oblique import radius, shear, turn, view_transform, warp
 from zarrscope_app.presenters.image.painting import GREY
 
 QTest: Any = QtTest.QTest  # PyQt6 declares its static functions as methods
@@ -24,7 +24,7 @@ SCALE = (3.0, 1.0, 1.0)
 
 def seen_from(volume: np.ndarray, scale: Any, azimuth: float, elevation: float, side: int = 400) -> np.ndarray:
     """The picture, with 0 outside the volume; a pixel has the size that it has on the sphere around the volume."""
-    view = sight(volume.shape, scale, azimuth, elevation)
+    view = view_transform(volume.shape, scale, azimuth, elevation)
     sheared = shear(np.ascontiguousarray(volume.transpose(view.along, *view.across)), view)
     onto = warp(sheared, view, (side, side), 2 * radius(volume.shape, scale) / side)
     return np.where(onto.outside, 0, onto.picture(sheared))

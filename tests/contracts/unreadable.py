@@ -27,7 +27,7 @@ from contracts.service_answers import PAGE, XML, answered, bucket, fault, tags, 
 from zarrscope.stores.address import open_store
 from zarrscope.stores.local.read import FileReader
 from zarrscope.stores.mapping import MappingStore
-from zarrscope.stores.objects import place_of
+from zarrscope.stores.objects import locate_object
 from zarrscope.stores.redis import RedisStore
 from zarrscope.stores.ssh.client import SSHStore
 from zarrscope.stores.store import Store
@@ -237,7 +237,7 @@ def file_system(where: Path, services: Services, patch: pytest.MonkeyPatch) -> I
             return super().open(path, *arguments, **more)
 
     def opened() -> Store:
-        found = place_of(FSMap(str(where), FileSystem()), "r").store
+        found = locate_object(FSMap(str(where), FileSystem()), "r").store
         assert found is not None
         return found
 
@@ -264,7 +264,7 @@ def zarr_python(where: Path, services: Services, patch: pytest.MonkeyPatch) -> I
     held = Broken({key: buffer.from_bytes(value) for key, value in VALUES.items()})
 
     def opened() -> Store:
-        found = place_of(held, "r").store
+        found = locate_object(held, "r").store
         assert found is not None
         return found
 

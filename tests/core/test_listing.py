@@ -23,7 +23,7 @@ from zarrscope.nodes.hierarchy import Group
 from zarrscope.stores import object_store
 from zarrscope.stores.local.store import LocalStore
 from zarrscope.stores.memory import MemoryStore
-from zarrscope.stores.obstore_store import GivenBucket
+from zarrscope.stores.obstore_store import ObstoreStore
 from zarrscope.stores.store import Store
 
 DIALECTS = ["v3", "v2", "n5", "draft-2022-05", "draft-2020"]
@@ -160,7 +160,7 @@ def bucket(monkeypatch: pytest.MonkeyPatch) -> Any:
     """A store with 1,500 names in a bucket, and the gate in front of its listings."""
     obstore_store = pytest.importorskip("obstore.store")
     monkeypatch.setattr(object_store, "LONG_LISTING_SECONDS", 0.01)
-    store: Any = GivenBucket(obstore_store.MemoryStore())
+    store: Any = ObstoreStore(obstore_store.MemoryStore())
     for i in range(1500):
         store.set(f"g/n{i:04d}/zarr.json", b"{}")
     store._obstore = SlowLevels(threading.Event())

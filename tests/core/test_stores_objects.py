@@ -24,7 +24,7 @@ from temporary import new_folder
 from zarrscope.errors import NotFound, Refused, Unreadable, Unsupported
 from zarrscope.stores.address import open_store
 from zarrscope.stores.file_system import FileSystemStore
-from zarrscope.stores.objects import place_of
+from zarrscope.stores.objects import locate_object
 from zarrscope.stores.store import Store
 from zarrscope.stores.zarr_python import ZarrPythonStore
 
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
 
 def store_of(value: Any, mode: Any = "a") -> Store:
-    store = place_of(value, mode).store
+    store = locate_object(value, mode).store
     assert store is not None
     return store
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from zarrscope.nodes.hierarchy import Hierarchy
     from zarrscope.nodes.save_together import DocumentEdit
     from zarrscope_app.presenters.form.mending import Asked
-    from zarrscope_app.presenters.form.sections.model import Surroundings
+    from zarrscope_app.presenters.form.sections.model import NodeFacts
     from zarrscope_app.presenters.form.view_models import FormSection
 
 
@@ -116,14 +116,14 @@ def _opened(url: str, urls: Sequence[str], write: bool = False) -> tuple[Hierarc
 def _show(urls: Sequence[str], as_json: bool) -> None:
     from zarrscope_app.presenters import strings
     from zarrscope_app.presenters.form.mending import verdict, version_of
-    from zarrscope_app.presenters.form.sections.model import Subject, surroundings_of
+    from zarrscope_app.presenters.form.sections.model import Subject, node_facts
     from zarrscope_app.presenters.form.sections.table import sections_of
 
     told = []
     for url in urls:
         hierarchy, node = _opened(url, urls)
         with hierarchy:
-            subject = Subject(node.attributes, surroundings_of(hierarchy, node))
+            subject = Subject(node.attributes, node_facts(hierarchy, node))
             sections = sections_of(subject)
             if not any(section.rows for section in sections):
                 raise Failed(f"{url} {node.path} is no image: name the group of an image.")
@@ -162,7 +162,7 @@ class _Mended:
 
     url: str
     edit: DocumentEdit
-    around: Surroundings
+    facts: NodeFacts
     prefix: str
 
 
@@ -183,14 +183,14 @@ def _change(urls: Sequence[str], asked: Sequence[Asked], dry_run: bool) -> None:
 def _mended(url: str, urls: Sequence[str], asked: Sequence[Asked], stack: ExitStack) -> _Mended:
     from zarrscope.nodes.save_together import DocumentEdit
     from zarrscope_app.presenters.form.mending import mended, need_validity
-    from zarrscope_app.presenters.form.sections.model import surroundings_of
+    from zarrscope_app.presenters.form.sections.model import node_facts
 
     hierarchy, node = _opened(url, urls, write=True)
     stack.enter_context(hierarchy)
     document, prefix = hierarchy.document(node.path), hierarchy.attributes_pointer(node.path)
-    around = surroundings_of(hierarchy, node)
+    facts = node_facts(hierarchy, node)
     try:
-        after = mended(document, prefix, around, asked)
+        after = mended(document, prefix, facts, asked)
         need_validity(document.get(prefix, {}), after.get(prefix, {}))
     except Exception as error:
         from zarrscope.errors import ZarrscopeError
@@ -198,7 +198,7 @@ def _mended(url: str, urls: Sequence[str], asked: Sequence[Asked], stack: ExitSt
         if isinstance(error, ZarrscopeError):
             raise error.located(store=hierarchy.url, key=document.key) from None
         raise
-    return _Mended(url, DocumentEdit(hierarchy, node.path, document, after), around, prefix)
+    return _Mended(url, DocumentEdit(hierarchy, node.path, document, after), facts, prefix)
 
 
 def _tell(each: _Mended) -> None:
@@ -210,8 +210,8 @@ def _tell(each: _Mended) -> None:
     name = f"{each.url.rstrip('/')}/{before.key}" if before.key not in each.url else each.url
     show_changes("\n".join(changed_lines(before.text, after.text, f"{name} (stored)", f"{name} (new)")))
     attributes = after.get(each.prefix, {})
-    added = added_windows(before.get(each.prefix, {}), attributes, each.around.read_channels)
-    for sentence in (added, *followers(attributes, each.around), verdict(attributes, version_of(attributes)).sentence):
+    added = added_windows(before.get(each.prefix, {}), attributes, each.facts.read_channels)
+    for sentence in (added, *followers(attributes, each.facts), verdict(attributes, version_of(attributes)).sentence):
         if sentence:
             say(sentence)
 

@@ -226,7 +226,7 @@ class Explorer(QWidget):
         if not further:
             self._drop()
         session = self.places.open(found, url)
-        session.slice.beyond.drawn.add("solid")
+        session.slice.solid_and_blend.drawn.add("solid")
         session.layers_say = True
         if view is not None:
             session.show_view(view)

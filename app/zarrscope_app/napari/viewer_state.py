@@ -15,7 +15,7 @@ from zarrscope_app.napari.layers import INVERTED, label_colors, source_of
 from zarrscope_app.presenters.image.colormaps import COLORMAPS
 from zarrscope_app.presenters.image.oblique import turn
 from zarrscope_app.presenters.image.projection import METHODS
-from zarrscope_app.presenters.image.solid_and_blend import BeyondPlane, solid_member
+from zarrscope_app.presenters.image.solid_and_blend import SolidAndBlend, solid_member
 from zarrscope_app.presenters.layers.first_plane import ViewerCanvas
 from zarrscope_app.presenters.layers.shown_layers import ShownLayer
 from zarrscope_app.presenters.session.state_text import decode_view
@@ -95,7 +95,7 @@ def _camera(viewer: Viewer) -> Any:
 
 def _turn(viewer: Viewer, solid: object) -> None:
     """Shows a volume from the direction of a view."""
-    asked = BeyondPlane()
+    asked = SolidAndBlend()
     asked.restore({"solid": solid})
     if viewer.dims.ndim > 2 and (told := asked.members.get("solid")) is not None:
         viewer.dims.ndisplay = 3

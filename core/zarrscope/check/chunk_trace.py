@@ -31,7 +31,7 @@ class CodecStep:
 
 
 @dataclass(frozen=True)
-class ChunkTrail:
+class ChunkTrace:
     """One stored chunk, and how it was decoded. Times are in seconds."""
 
     nbytes: int
@@ -46,7 +46,7 @@ class ChunkTrail:
     """The reason why the chunk cannot be decoded."""
 
 
-def read_trail(array: Array, chunk: ChunkIndex) -> ChunkTrail | None:
+def trace_chunk(array: Array, chunk: ChunkIndex) -> ChunkTrace | None:
     """Reads and decodes one chunk; in a shard, an inner chunk. None if it is not stored.
 
     Raises Unreadable, BadChunk or Refused if its bytes cannot be read.
@@ -70,7 +70,7 @@ def read_trail(array: Array, chunk: ChunkIndex) -> ChunkTrail | None:
     if error is None:
         with suppress(ZarrscopeError):  # a remote shard that was replaced meanwhile: its new chunk was decoded above
             steps = decode_steps(stored.chunk_pipeline(stored.locator.stored_chunk_shape(chunk)), data)
-    return ChunkTrail(data.nbytes, bytes(data[:FIRST]), steps, read - began, decoded - read, error)
+    return ChunkTrace(data.nbytes, bytes(data[:FIRST]), steps, read - began, decoded - read, error)
 
 
 def decode_steps(pipeline: CodecPipeline, data: Any) -> tuple[CodecStep, ...]:

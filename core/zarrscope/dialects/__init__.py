@@ -26,7 +26,7 @@ from zarrscope.dialects.detection import (
     plugin_faults,
     written_dialects,
 )
-from zarrscope.dialects.protocol import Child, Detected, Dialect, Erasure, Insight, Node, NodeKind, StoredDocument
+from zarrscope.dialects.protocol import Child, Detected, Dialect, Erasure, Node, NodeKind, ParsedChild, StoredDocument
 
 if TYPE_CHECKING:
     from zarrscope.dialects.detection import DIALECTS
@@ -46,9 +46,9 @@ __all__ = [
     "Detected",
     "Dialect",
     "Erasure",
-    "Insight",
     "Node",
     "NodeKind",
+    "ParsedChild",
     "StoredDocument",
     "bare_root_dialects",
     "detect",

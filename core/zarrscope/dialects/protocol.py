@@ -39,7 +39,7 @@ class Node:
     warnings: tuple[str, ...] = ()
 
 
-class Insight(NamedTuple):
+class ParsedChild(NamedTuple):
     """The parsed documents of a child: its metadata, or the error of parsing them, and its attributes."""
 
     metadata: ArrayMetadata | GroupMetadata | None
@@ -47,8 +47,8 @@ class Insight(NamedTuple):
     attributes: Mapping[str, Any] = MappingProxyType({})
 
 
-NOTHING = Insight(None, None)
-"""The insight into a child whose documents were not read."""
+NOTHING = ParsedChild(None, None)
+"""The value for a child whose documents were not read."""
 
 
 class Child:
@@ -59,7 +59,7 @@ class Child:
     thousands of names and kinds reads none. It runs in the caller's thread, which at most waits for a local disk.
     """
 
-    __slots__ = ("_insight", "_read", "kind", "name", "origin")
+    __slots__ = ("_parsed", "_read", "kind", "name", "origin")
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class Child:
         metadata: ArrayMetadata | GroupMetadata | None = None,
         error: ZarrscopeError | None = None,
         *,
-        read: Callable[[str], Insight] | None = None,
+        read: Callable[[str], ParsedChild] | None = None,
         origin: str = "",
         attributes: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
@@ -78,7 +78,7 @@ class Child:
         """The origin in a listing: "" the store listed it, "consolidated" metadata, "declared" by OME-Zarr metadata, or
         the "index" of a web server."""
         seen = metadata is not None or error is not None or attributes
-        self._insight = Insight(metadata, error, attributes) if seen else NOTHING
+        self._parsed = ParsedChild(metadata, error, attributes) if seen else NOTHING
         self._read = read
 
     @property
@@ -100,17 +100,17 @@ class Child:
     @property
     def has_details(self) -> bool:
         """Whether more than the child's name and kind is known, or can be read by `read`."""
-        return self._read is not None or self._insight is not NOTHING
+        return self._read is not None or self._parsed is not NOTHING
 
-    def of(self, kind: NodeKind | None, read: Callable[[str], Insight]) -> Child:
+    def of(self, kind: NodeKind | None, read: Callable[[str], ParsedChild]) -> Child:
         """Sets the kind of this child and the function that reads its documents, and returns the child."""
         self.kind, self._read = kind, read
         return self
 
-    def with_reader(self, read: Callable[[str], Insight]) -> Child:
+    def with_reader(self, read: Callable[[str], ParsedChild]) -> Child:
         """Sets the function that reads this child's documents, unless more than its name and kind is known already.
         Returns the child."""
-        if self._read is None and self._insight is NOTHING:
+        if self._read is None and self._parsed is NOTHING:
             self._read = read
         return self
 
@@ -118,12 +118,12 @@ class Child:
         """A copy of this child with this error."""
         return Child(self.name, self.kind, self.metadata, error, origin=self.origin, attributes=self.attributes)
 
-    def _seen(self) -> Insight:
+    def _seen(self) -> ParsedChild:
         read = self._read
         if read is not None:
-            self._insight = read(self.name)
+            self._parsed = read(self.name)
             self._read = None
-        return self._insight
+        return self._parsed
 
     def __repr__(self) -> str:
         return visible(f"<Child {self.name} {self.kind}>")

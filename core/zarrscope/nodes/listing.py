@@ -16,7 +16,7 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from zarrscope.dialects import Child, Insight, NodeKind, StoredDocument
+from zarrscope.dialects import Child, NodeKind, ParsedChild, StoredDocument
 from zarrscope.dialects.defects import as_far_as_read
 from zarrscope.errors import Denied, NotFound, TooLarge, ZarrscopeError
 from zarrscope.model.metadata import ArrayMetadata, GroupMetadata
@@ -248,9 +248,9 @@ def _undocumented(hierarchy: NodeContext, path: str, name: str, names: tuple[str
 def _found_beneath(hierarchy: NodeContext, path: str) -> Iterator[Child]:
     if hierarchy.store.listable:
         return hierarchy.dialect.children(path, hierarchy.store.list_dir(hierarchy.dialect.listing(path)))
-    from zarrscope.nodes.named_children import named_beneath
+    from zarrscope.nodes.named_children import named_children
 
-    return named_beneath(hierarchy, path)
+    return named_children(hierarchy, path)
 
 
 def _with_kinds(
@@ -379,17 +379,17 @@ def with_reader(hierarchy: NodeContext, path: str, child: Child) -> Child:
 
 def _read_child(
     hierarchy: NodeContext, path: str, name: str, documents: Mapping[str, StoredDocument] | None = None
-) -> Insight:
+) -> ParsedChild:
     """Parses a child's documents into its metadata or an error. If `documents` is None, reads them first."""
     where = join_path(path, name)
     try:
         node = hierarchy.own_node(where) if documents is None else hierarchy.described(where, documents)
     except ZarrscopeError as error:
-        return Insight(None, error)
+        return ParsedChild(None, error)
     if node is None:
         gone = NotFound("The node was removed after it was listed", store=hierarchy.url, key=where.lstrip("/"))
-        return Insight(None, gone)
-    return Insight(node.metadata, _wrong_with(hierarchy, node.metadata), node.attributes)
+        return ParsedChild(None, gone)
+    return ParsedChild(node.metadata, _wrong_with(hierarchy, node.metadata), node.attributes)
 
 
 def _wrong_with(hierarchy: NodeContext, metadata: ArrayMetadata | GroupMetadata) -> ZarrscopeError | None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from zarrscope.nodes.context import NodeContext
 
 
-def named_beneath(hierarchy: NodeContext, path: str) -> Iterator[Child]:
+def named_children(hierarchy: NodeContext, path: str) -> Iterator[Child]:
     """Children that metadata or an index page name; some may not exist. Raises Unsupported if there are
     no such names."""
     names: set[str] = set()

@@ -23,7 +23,7 @@ from zarrscope.stores.store import Store
 if TYPE_CHECKING:
     from zarrscope.nodes.array import Array
     from zarrscope.stores.address import Address
-    from zarrscope.stores.objects import Given
+    from zarrscope.stores.objects import ObjectLocation
 
 
 class OpenOptions(TypedDict, total=False):
@@ -110,9 +110,9 @@ def open(
     if mode not in ("r", "r+", "a", "w-"):
         raise Refused(f"There is no mode {mode!r}", advice="The modes are r, r+, a and w-.")
     if not isinstance(url, str):
-        from zarrscope.stores.objects import place_of
+        from zarrscope.stores.objects import locate_object
 
-        given = place_of(url, mode)
+        given = locate_object(url, mode)
         if given.store is not None:
             if document_limit is not None:
                 given.store.document_limit = document_limit
@@ -275,7 +275,7 @@ def _found_besides(address: Address, options: Mapping[str, Any] | None) -> str:
     return "" if detected is None else detected.dialect.title
 
 
-def _at_node(given: Given, store: Store, mode: Mode, how: tuple[str | None, bool, bool, bool]) -> Hierarchy:
+def _at_node(given: ObjectLocation, store: Store, mode: Mode, how: tuple[str | None, bool, bool, bool]) -> Hierarchy:
     """Opens the hierarchy that contains the node of a Python object that `open` was given. If there is none, opens one
     whose root is that node.
     """

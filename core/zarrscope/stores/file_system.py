@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from zarrscope.errors import Unsupported
 from zarrscope.model.storage import Version
 from zarrscope.stores.fsspec import FsspecStore
-from zarrscope.stores.process_addresses import object_address, open_given
+from zarrscope.stores.process_addresses import object_address, open_object_address
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
@@ -33,7 +33,7 @@ class FileSystemStore(FsspecStore):
         self.url = object_address(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return open_given, (self.url,)
+        return open_object_address, (self.url,)
 
     def close(self) -> None:
         """Does nothing: the file system belongs to the caller."""

@@ -32,7 +32,7 @@ _ADVICE = (
 _TREE_ADVICE = "Pass one of its nodes."
 
 
-class Given(NamedTuple):
+class ObjectLocation(NamedTuple):
     """The store of an object, or else its address, and the path of the node in it."""
 
     store: Store | None
@@ -40,18 +40,18 @@ class Given(NamedTuple):
     path: str = "/"
 
 
-def place_of(value: object, mode: Mode) -> Given:
+def locate_object(value: object, mode: Mode) -> ObjectLocation:
     """The store or address of an object. Raises Refused for an object of an unknown type, Unsupported for one that
     cannot be opened.
 
     With mode "r" the store is read-only; with other modes it can be written if the object allows it.
     """
     if isinstance(value, str):
-        return Given(None, value)
+        return ObjectLocation(None, value)
     if isinstance(value, os.PathLike):
-        return Given(None, path_text(value))
+        return ObjectLocation(None, path_text(value))
     if isinstance(value, Store):
-        return Given(value)
+        return ObjectLocation(value)
     found = _found(value, mode)
     if found is None:
         raise Refused(f"{type(value).__name__} cannot be opened by zarrscope", advice=_ADVICE)
@@ -71,25 +71,25 @@ def path_text(path: os.PathLike[str]) -> str:
     return file_url(os.path.abspath(text)) if set(text) & _NAMED else text
 
 
-def _found(value: Any, mode: Mode) -> Given | None:
+def _found(value: Any, mode: Mode) -> ObjectLocation | None:
     if _is(value, "zarr", "Group", "Array", "AsyncGroup", "AsyncArray", "StorePath"):
         return _of_node(value, mode)
     if _is(value, "zarr.abc.store", "Store"):
-        return Given(_of_zarr_python(value, mode))
+        return ObjectLocation(_of_zarr_python(value, mode))
     if _is(value, "fsspec.mapping", "FSMap"):
-        return Given(_file_system(value.fs, value.root, mode))
+        return ObjectLocation(_file_system(value.fs, value.root, mode))
     if isinstance(value, Mapping) and not _is(value, "xarray", "Dataset", "DataTree"):
         from zarrscope.stores.mapping import MappingStore
 
-        return Given(MappingStore(value))
+        return ObjectLocation(MappingStore(value))
     if _is(value, "zipfile", "ZipFile"):
-        return Given(_of_zip(value))
+        return ObjectLocation(_of_zip(value))
     if _is(value, "fsspec", "AbstractFileSystem"):
-        return Given(_file_system(value, "", mode))
+        return ObjectLocation(_file_system(value, "", mode))
     if _is(value, "upath", "UPath"):
-        return Given(_file_system(value.fs, value.path, mode))
+        return ObjectLocation(_file_system(value.fs, value.path, mode))
     if _is(value, "obstore.store", "ObjectStoreMethods", "_ObjectStoreMixin"):
-        return Given(_bucket(value, mode))
+        return ObjectLocation(_bucket(value, mode))
     if _is(value, "xarray", "DataTree"):
         return _of_tree(value, mode)
     if _is(value, "xarray", "Dataset", "DataArray", "Variable") or _is(value, "dask", "Array"):
@@ -128,9 +128,9 @@ def _file_system(files: object, root: str, mode: Mode) -> Store:
 def _bucket(client: Any, mode: Mode) -> Store:
     if type(client).__name__ == "LocalStore":
         return _folder(str(client.prefix or ""), "LocalStore", mode)
-    from zarrscope.stores.obstore_store import GivenBucket
+    from zarrscope.stores.obstore_store import ObstoreStore
 
-    return GivenBucket(client)
+    return ObstoreStore(client)
 
 
 def _of_zarr_python(store: Any, mode: Mode) -> Store:
@@ -188,7 +188,7 @@ def _of_zip(archive: zipfile.ZipFile) -> Store:
 
 
 # ------------------------------------------------------------------ nodes
-def _of_node(node: Any, mode: Mode) -> Given:
+def _of_node(node: Any, mode: Mode) -> ObjectLocation:
     """The store and path of a node of zarr-python. A node of version 3 has a StorePath, one of version 2 a mapping and
     a path."""
     place = getattr(node, "store_path", node)
@@ -198,10 +198,10 @@ def _of_node(node: Any, mode: Mode) -> Given:
         assert found is not None
         return found._replace(path=path)
     store = _of_zarr_python(place.store, mode)
-    return Given(store, path=path)
+    return ObjectLocation(store, path=path)
 
 
-def _of_arrays(value: Any, mode: Mode) -> Given:
+def _of_arrays(value: Any, mode: Mode) -> ObjectLocation:
     """The Zarr array from which a dask array or DataArray is read, or the group from which a Dataset is read."""
     whole = _is(value, "xarray", "Dataset")
     group = _group_of(value)
@@ -217,7 +217,7 @@ def _of_arrays(value: Any, mode: Mode) -> Given:
     if not arrays:
         source = getattr(value, "encoding", {}).get("source") if whole else None
         if isinstance(source, str):
-            return Given(None, source)
+            return ObjectLocation(None, source)
         raise Refused(f"This {name} was not opened from Zarr, or its values are in memory by now", advice=_ADVICE)
     first, *rest = arrays.values()
     found = _of_node(first, mode)
@@ -233,7 +233,7 @@ def _of_arrays(value: Any, mode: Mode) -> Given:
     return found._replace(path=found.path.rpartition("/")[0] or "/")
 
 
-def _of_tree(tree: Any, mode: Mode) -> Given:
+def _of_tree(tree: Any, mode: Mode) -> ObjectLocation:
     """The group from which a DataTree is read: its own, or that of the lazy arrays in all of its nodes."""
     group = _group_of(tree)
     if group is not None:

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 from zarrscope.stores.credentials import SERVICES, BucketLogin
 from zarrscope.stores.network import network
 from zarrscope.stores.object_store import ObjectStore
-from zarrscope.stores.process_addresses import object_address, open_given
+from zarrscope.stores.process_addresses import object_address, open_object_address
 from zarrscope.stores.remote import RemoteStore
 
 if TYPE_CHECKING:
     from obstore.store import ObjectStore as Client
 
 
-class GivenBucket(ObjectStore):
+class ObstoreStore(ObjectStore):
     """The values of a store object of obstore: in memory, in a bucket, or on a web server, which is read-only."""
 
     def __init__(self, client: Client) -> None:
@@ -38,7 +38,7 @@ class GivenBucket(ObjectStore):
         self.url = object_address(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return open_given, (self.url,)
+        return open_object_address, (self.url,)
 
     def _looked_up(self) -> list[BucketLogin]:
         return []

@@ -24,7 +24,7 @@ def object_address(store: Store) -> str:
     return url
 
 
-def open_given(url: str, mode: Mode = "r", options: StoreOptions = None) -> Store:
+def open_object_address(url: str, mode: Mode = "r", options: StoreOptions = None) -> Store:
     """The store, given as a Python object, for which `object_address` made the address `url`."""
     found = _numbered.get(url)
     if found is None:

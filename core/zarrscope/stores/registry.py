@@ -136,7 +136,7 @@ _TABLE = (
     StoreKind(
         "object",
         "a Python object that was given to zarrscope.open: a mapping, a file system, a node of zarr-python …",
-        "zarrscope.stores.process_addresses:open_given",
+        "zarrscope.stores.process_addresses:open_object_address",
         form="name",
     ),
     StoreKind(

@@ -23,7 +23,7 @@ from zarrscope.model.storage import ByteRange, Entry, Version
 from zarrscope.runtime.tuning import SCANNED_AT_ONCE
 from zarrscope.stores.keys import too_large
 from zarrscope.stores.network import network
-from zarrscope.stores.process_addresses import object_address, open_given
+from zarrscope.stores.process_addresses import object_address, open_object_address
 from zarrscope.stores.remote import RemoteStore
 from zarrscope.stores.remote import loop as shared_loop
 
@@ -75,7 +75,7 @@ class ZarrPythonStore(RemoteStore):
         self._unopened = bool(store.read_only) and not getattr(store, "_is_open", True)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return open_given, (self.url,)
+        return open_object_address, (self.url,)
 
     @property
     def _loop(self) -> asyncio.AbstractEventLoop:

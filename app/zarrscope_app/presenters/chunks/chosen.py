@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from psygnal import Signal
 
-from zarrscope.check.chunk_trace import ChunkTrail, first_bytes, read_trail
+from zarrscope.check.chunk_trace import ChunkTrace, first_bytes, trace_chunk
 from zarrscope.check.inventory import UNKNOWN, Inventory, inner_chunks
 from zarrscope.chunkio.stored_chunks import elements_of
 from zarrscope.nodes.internals import stored_array
@@ -27,8 +27,8 @@ from zarrscope_app.presenters.chunks.words import (
     inner_title,
     inside_text,
     inside_title,
-    trail_parts,
-    trail_sentence,
+    trace_parts,
+    trace_sentence,
     whole_value,
 )
 from zarrscope_app.presenters.coalesce import CoalescedCall
@@ -319,12 +319,12 @@ class ChoosesChunk(ABC):
             )
             return
 
-        def done(outcome: JobResult[ChunkTrail | None]) -> None:
+        def done(outcome: JobResult[ChunkTrace | None]) -> None:
             if self._array is not array:
                 return
-            trail = outcome.value
-            error = outcome.error or (trail.error if trail is not None else None)
-            said = trail_sentence(trail) if trail is not None else chosen.sentence
+            trace = outcome.value
+            error = outcome.error or (trace.error if trace is not None else None)
+            said = trace_sentence(trace) if trace is not None else chosen.sentence
             if error is not None:
                 said = self._failed[index] = strings.problem(error).headline
                 if inner is not None:
@@ -335,11 +335,11 @@ class ChoosesChunk(ABC):
                 self.recovered(array.path, inner)
                 self.checked.emit(array.path, inner)
             if self._is_chosen(array, index, inner) and self._chosen is not None:
-                parts = trail_parts(trail) if trail is not None else ()
+                parts = trace_parts(trace) if trace is not None else ()
                 self._chosen = replace(self._chosen, sentence=said, failed=error is not None, parts=parts)
             self._notify.soon()
 
-        self._reading = self._owner.read(lambda: read_trail(array, inner or index), done)
+        self._reading = self._owner.read(lambda: trace_chunk(array, inner or index), done)
 
     def _is_chosen(self, array: Array, index: ChunkIndex, inner: ChunkIndex | None) -> bool:
         chosen = self._chosen

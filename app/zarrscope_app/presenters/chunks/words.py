@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from zarrscope.check.chunk_trace import ChunkTrail
+    from zarrscope.check.chunk_trace import ChunkTrace
     from zarrscope.model.selection import ChunkIndex
 
 PER_LINE = 8
@@ -69,17 +69,17 @@ def bytes_part(first: bytes | None) -> tuple[ChosenPart, ...]:
     return (ChosenPart("First bytes", text=dump(first)),) if first else ()
 
 
-def trail_parts(trail: ChunkTrail) -> tuple[ChosenPart, ...]:
+def trace_parts(trace: ChunkTrace) -> tuple[ChosenPart, ...]:
     """The size after each codec, and the first stored bytes."""
-    steps = [Item("stored", f"{strings.count(trail.nbytes)} B")]
-    for step in trail.steps:
+    steps = [Item("stored", f"{strings.count(trace.nbytes)} B")]
+    for step in trace.steps:
         size = f"{strings.count(step.nbytes)} B" if step.nbytes is not None else "Python objects"
         steps.append(Item(strings.clean(step.codec, 40), size))
-    decoded = (ChosenPart("Size after each codec", tuple(steps)),) if trail.steps else ()
-    return (*decoded, *bytes_part(trail.first))
+    decoded = (ChosenPart("Size after each codec", tuple(steps)),) if trace.steps else ()
+    return (*decoded, *bytes_part(trace.first))
 
 
-def trail_sentence(trail: ChunkTrail) -> str:
+def trace_sentence(trace: ChunkTrace) -> str:
     """The time that reading and decoding took."""
-    reading, decoding = (strings.short(float(f"{each * 1000:.2g}")) for each in (trail.reading, trail.decoding))
+    reading, decoding = (strings.short(float(f"{each * 1000:.2g}")) for each in (trace.reading, trace.decoding))
     return f"Read in {reading} ms, decoded in {decoding} ms."

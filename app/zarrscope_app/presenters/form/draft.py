@@ -16,7 +16,7 @@ from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form import words
 from zarrscope_app.presenters.form.conflict import Sides, merge, put, sides_of
 from zarrscope_app.presenters.form.line_diff import changed_lines
-from zarrscope_app.presenters.form.sections.model import Surroundings
+from zarrscope_app.presenters.form.sections.model import NodeFacts
 from zarrscope_app.presenters.form.sections.shown_channels import ReadChannels, added_windows
 from zarrscope_app.presenters.form.view_models import Change, Diff, Disagreement, Side, Whose
 
@@ -170,9 +170,9 @@ class Draft:
         assert self._diff is not None
         return self._diff[1]
 
-    def note_channels(self, around: Surroundings) -> None:
+    def note_channels(self, facts: NodeFacts) -> None:
         """Keeps the channels that were read for an edit, so that the review can say which windows come from values."""
-        self.channels = around.read_channels or self.channels
+        self.channels = facts.read_channels or self.channels
 
     @property
     def added_windows(self) -> str:

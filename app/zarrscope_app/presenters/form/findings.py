@@ -91,9 +91,9 @@ def _colour(subject: Subject, found: Violation, parts: Sequence[str]) -> Sequenc
 def _window(subject: Subject, found: Violation, parts: Sequence[str]) -> Sequence[Edit]:
     """A channel without a window gets the one that the picture shows; if no value can be read, the range of the data
     type. Waits for the store in the first case."""
-    window, limits = value_at(subject.attributes, found.pointer), subject.around.limits
+    window, limits = value_at(subject.attributes, found.pointer), subject.facts.limits
     if window is None:
-        read = subject.around.shown.read() if subject.around.shown is not None else None
+        read = subject.facts.shown.read() if subject.facts.shown is not None else None
         made = _stated_window(subject, int(parts[0]), read)
         return [edit(found.pointer, made)] if made is not None else ()
     held: Mapping[str, Any] = window if isinstance(window, Mapping) else {}
@@ -110,16 +110,16 @@ def _window(subject: Subject, found: Violation, parts: Sequence[str]) -> Sequenc
 def _stated_window(subject: Subject, channel: int, read: ReadChannels | None) -> Mapping[str, int | float] | None:
     """The window of a channel that states none. `read`: the channels as they were read; None if nothing may be read."""
     seen = read.channels[channel] if read is not None and channel < len(read.channels) else Channel("")
-    if seen.window is None and subject.around.limits is None:
+    if seen.window is None and subject.facts.limits is None:
         return None
-    return new_window(seen, subject.around.limits)
+    return new_window(seen, subject.facts.limits)
 
 
 def _window_label(subject: Subject, found: Violation, parts: Sequence[str]) -> str:
     if value_at(subject.attributes, found.pointer) is not None:
         edits = _window(subject, found, parts)
         return words.mends([item.text for item in edits]) if edits else ""
-    shown, channel = subject.around.shown, int(parts[0])
+    shown, channel = subject.facts.shown, int(parts[0])
     if shown is not None and shown.known is None:
         return words.MEND_FROM_VALUES
     known = shown.known if shown is not None else None

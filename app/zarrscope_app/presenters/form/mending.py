@@ -2,7 +2,7 @@
 images at once.
 
 changes = (pixel_size_change("z=0.5,y=0.108,x=0.108"), unit_change("um"), channel_change("0:name=DAPI,color=00f"))
-edited = mended(document, prefix, around, changes)
+edited = mended(document, prefix, facts, changes)
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from zarrscope.ome.pixel_size import pixel_sizes, set_pixel_sizes
 from zarrscope.ome.validate import check
 from zarrscope.ome.violations import Violation, stated_version
 from zarrscope_app.presenters.form import words
-from zarrscope_app.presenters.form.sections.model import Subject, Surroundings
+from zarrscope_app.presenters.form.sections.model import NodeFacts, Subject
 from zarrscope_app.presenters.form.sections.table import sections_of
 
 Asked = Callable[[Subject], Sequence[Edit]]
@@ -30,11 +30,11 @@ _PART = re.compile(r",(?=(?:name|label|color|colour|window|active|shown)=)")
 _YES = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
 
 
-def mended(document: Document, prefix: str, around: Surroundings, changes: Iterable[Asked]) -> Document:
+def mended(document: Document, prefix: str, facts: NodeFacts, changes: Iterable[Asked]) -> Document:
     """The document with all changes, each applied to the result of the one before it. Raises Refused."""
     for change in changes:
         attributes = document.get(prefix, {})
-        document = apply(document, prefix, change(Subject(attributes, around)))
+        document = apply(document, prefix, change(Subject(attributes, facts)))
     return document
 
 
@@ -44,7 +44,7 @@ def pixel_size_change(text: str) -> Asked:
     asked = _pairs(text, words.EXAMPLE_SIZES)
 
     def change(subject: Subject) -> Sequence[Edit]:
-        shape_of = subject.around.shape_of
+        shape_of = subject.facts.shape_of
         names = [axis.name for axis in pixel_sizes(subject.attributes, 0, shape_of).axes]
         wanted = {_axis(names, name): size for name, size in asked.items()}
         return set_pixel_sizes(subject.attributes, wanted, 0, shape_of)
@@ -57,7 +57,7 @@ def unit_change(text: str) -> Asked:
     asked = _pairs(text, words.EXAMPLE_UNITS) if "=" in text else None
 
     def change(subject: Subject) -> Sequence[Edit]:
-        axes = pixel_sizes(subject.attributes, 0, subject.around.shape_of).axes
+        axes = pixel_sizes(subject.attributes, 0, subject.facts.shape_of).axes
         names = [axis.name for axis in axes]
         if asked is None:
             wanted = {i: text for i, axis in enumerate(axes) if axis.type == "space"}
@@ -176,11 +176,11 @@ def need_validity(before: object, after: object) -> None:
         raise Refused(words.would_break([each.message for each in new[:3]]), pointer=new[0].pointer)
 
 
-def followers(attributes: object, around: Surroundings) -> list[str]:
+def followers(attributes: object, facts: NodeFacts) -> list[str]:
     """Sentences that say how the other levels of an image change when the finest one is changed."""
     return [
         note
-        for section in sections_of(Subject(attributes, around))
+        for section in sections_of(Subject(attributes, facts))
         if section.id in ("pixels", "time")
         for note in section.notes
     ]

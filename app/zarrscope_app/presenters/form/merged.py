@@ -20,7 +20,7 @@ from zarrscope.model.frozen import frozen
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form import words
 from zarrscope_app.presenters.form.section_form import CHANNEL
-from zarrscope_app.presenters.form.sections.model import MOST_ROWS, Subject, Surroundings
+from zarrscope_app.presenters.form.sections.model import MOST_ROWS, NodeFacts, Subject
 from zarrscope_app.presenters.form.sections.table import edits_of, sections_of
 from zarrscope_app.presenters.form.view_models import Field, FormRow, FormSection
 
@@ -36,7 +36,7 @@ class MergedNode:
     document: Document
     base: Document
     prefix: str
-    around: Surroundings
+    facts: NodeFacts
     linked: bool | None = None
 
     @property
@@ -46,18 +46,18 @@ class MergedNode:
 
     @property
     def subject(self) -> Subject:
-        """The edited attributes with their surroundings, as the sections of the form take them."""
-        return Subject(self.attributes, self.around, self.linked)
+        """The edited attributes with the facts about their node, as the sections of the form take them."""
+        return Subject(self.attributes, self.facts, self.linked)
 
     def without_values(self) -> MergedNode:
         """This node, such that an edit reads no values."""
-        return replace(self, around=replace(self.around, shown=None))
+        return replace(self, facts=replace(self.facts, shown=None))
 
     def stored_texts(self) -> dict[str, str] | None:
         """Id of a field → its text in the stored document; None if nothing was edited."""
         if self.document.bytes == self.base.bytes:
             return None
-        sections = sections_of(Subject(self.base.get(self.prefix, {}), self.around, self.linked))
+        sections = sections_of(Subject(self.base.get(self.prefix, {}), self.facts, self.linked))
         return {field.pointer: field.text for section in sections for row in section.rows for field in row.fields}
 
 

@@ -26,9 +26,9 @@ from zarrscope_app.presenters.form.members import MemberEditor
 from zarrscope_app.presenters.form.mending import Asked
 from zarrscope_app.presenters.form.saving import Saver
 from zarrscope_app.presenters.form.section_form import Judge, SectionForm, is_section_field
-from zarrscope_app.presenters.form.sections.model import surroundings_from
+from zarrscope_app.presenters.form.sections.model import node_facts_from
 from zarrscope_app.presenters.form.sections.table import SIZE, fields_of
-from zarrscope_app.presenters.form.semantic_edits import MeaningEditor
+from zarrscope_app.presenters.form.semantic_edits import SemanticEdits
 from zarrscope_app.presenters.form.typed_member import typed_value, why_wrong, with_member
 from zarrscope_app.presenters.form.view_models import (
     Diff,
@@ -68,14 +68,14 @@ class NodeForm:
         self._view = BackgroundView(owner, self.sections, FOLD_ABOVE, told)
         self._editor = DraftEditor(drafts, self._background, told)
         self.members = MemberEditor(self._editor, self.field, told)
-        self.meaning = MeaningEditor(drafts, self._editor, self.sections, self._judge)
+        self.semantic_edits = SemanticEdits(drafts, self._editor, self.sections, self._judge)
 
     # ------------------------------------------------------------------ the document
-    def surround(self, details: NodeDetails) -> None:
+    def set_details(self, details: NodeDetails) -> None:
         """Sets what is known about the selected node, beside its document."""
         node = details.node
         assert node is not None, "the view is one of nodes that could be read"
-        self.sections.surround(surroundings_from(details))
+        self.sections.set_facts(node_facts_from(details))
         faulty = node_context(details.hierarchy).faulty_keys(node.path, node.metadata)
         self.faulty = faulty[0] if faulty else ""
         self._lacking = words.FOLDER_HAS_NONE if formats.is_folder(node) else ""
@@ -203,7 +203,7 @@ class NodeForm:
             text_error=shown.fault.sentence if shown.fault is not None else "",
             verdict=self._judge.verdict.sentence if self._judge.on and not draft.whole else "",
             valid=not self._judge.verdict.broken,
-            findings=self.meaning.findings,
+            findings=self.semantic_edits.findings,
             summary=self._judge.verdict.summary if self._judge.on and not draft.whole else "",
         )
 
@@ -362,7 +362,7 @@ class NodeForm:
     def type_waiting(self) -> None:
         """Carries out the edits that were requested before the selected node's draft could be edited, if it can be
         edited now."""
-        self.meaning.take_waiting()
+        self.semantic_edits.take_waiting()
         if self._drafts.writable and self._drafts.selected is not None:
             self._waiting.type_texts(self.edit)
             self._waiting.do_acts()
@@ -395,16 +395,16 @@ class NodeForm:
 
     def change(self, asked: Sequence[Asked]) -> None:
         """Makes changes, all of them or none, as one step of the undo history."""
-        self.meaning.change(asked)
+        self.semantic_edits.change(asked)
 
     def mend(self, pointer: str) -> None:
         """Makes the correction that the finding at `pointer` offers."""
-        self.meaning.mend(pointer)
+        self.semantic_edits.mend(pointer)
 
     def locate(self, pointer: str) -> str:
         """Shows the field of a finding, in the view of the form that contains the field. Returns the id of the field;
         "" if there is none."""
-        id, way = self.meaning.place_of(pointer)
+        id, way = self.semantic_edits.place_of(pointer)
         if way is not None:
             self.show_way(way)
         return id

@@ -30,7 +30,7 @@ from zarrscope_app.presenters.form.search import FormSearch
 from zarrscope_app.presenters.form.sections.image import CHANNELS
 from zarrscope_app.presenters.form.sections.model import Subject
 from zarrscope_app.presenters.form.several import SeveralForm
-from zarrscope_app.presenters.form.text_checks import TextTrials
+from zarrscope_app.presenters.form.text_checks import TextChecks
 from zarrscope_app.presenters.form.view_models import (
     Closing,
     Diff,
@@ -76,7 +76,7 @@ class EditPresenter:
         """The form of the nodes that are selected together, displayed instead of that of one node."""
         self._left: list[SeveralForm] = []
         """Forms of earlier selections whose edits are still being made."""
-        self._trials = TextTrials(owner)
+        self._text_checks = TextChecks(owner)
         self.search = FormSearch(owner, self._drafts, self._show_found, lambda: self.state)
         self._judging = False
         self._view: ViewChanges = lambda path: ()
@@ -92,7 +92,7 @@ class EditPresenter:
         """Selects a node, whose document is then read in the background. Edits of other nodes are kept."""
         node = details.node
         assert node is not None, "the view is one of nodes that could be read"
-        self._one.surround(details)
+        self._one.set_details(details)
         self.select(node.path, node.kind)
 
     def expect(self, path: str) -> None:
@@ -345,13 +345,13 @@ class EditPresenter:
         valid."""
         ask = self._form.why_not(pointer, text)
         if ask is not None:
-            self._trials.ask(ask, told)
+            self._text_checks.ask(ask, told)
 
     def try_json(self, text: str, told: Callable[[int, str], object]) -> None:
         """Checks a JSON text that is being typed: calls `told(line, sentence)` with the faulty line and the reason, or
         with 0 and "" if the text is valid."""
         if (draft := self._drafts.selected) is not None:
-            self._trials.ask_json(text, draft, told)
+            self._text_checks.ask_json(text, draft, told)
 
     # ------------------------------------------------------------------ members
     def may_retype(self, pointer: str) -> bool:
@@ -410,7 +410,7 @@ class EditPresenter:
 
     def take(self, path: str, changes: Sequence[Callable[[Subject], Sequence[Edit]]]) -> None:
         """Makes changes to a node's attributes as one edit, as soon as its form is displayed and can be edited."""
-        self._one.meaning.take(path, changes)
+        self._one.semantic_edits.take(path, changes)
 
     def offer_view(self, view: ViewChanges) -> None:
         """Sets the function from which `take_view` gets contrast, colours and visibility."""

@@ -18,7 +18,7 @@ from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form import json_text, typed_member, words
 from zarrscope_app.presenters.form.draft import Draft
 from zarrscope_app.presenters.form.mending import Verdict, verdict, version_of
-from zarrscope_app.presenters.form.sections.model import Subject, Surroundings
+from zarrscope_app.presenters.form.sections.model import NodeFacts, Subject
 from zarrscope_app.presenters.form.sections.table import SIZE, edits_of, fields_of, sections_of, takes_number
 from zarrscope_app.presenters.form.view_models import Field, FormSection
 from zarrscope_app.presenters.typed_numbers import typed_number
@@ -39,21 +39,21 @@ class SectionForm:
     such as shapes."""
 
     def __init__(self) -> None:
-        self._around: dict[str, Surroundings] = {}
+        self._facts: dict[str, NodeFacts] = {}
         self._linked: dict[str, bool] = {}
-        self._made: list[tuple[Document, Surroundings, bool | None, tuple[FormSection, ...]]] = []
+        self._made: list[tuple[Document, NodeFacts, bool | None, tuple[FormSection, ...]]] = []
         """The sections that were made last, and the data from which they were made."""
         self._previewed: tuple[Document, dict[str, str], Document, dict[str, tuple[str, str]]] | None = None
         """A document, texts that wait, and their results as `expected` returns them."""
 
-    def surround(self, around: Surroundings) -> None:
+    def set_facts(self, facts: NodeFacts) -> None:
         """Sets the data outside the attributes of the node from which its sections are made, such as shapes."""
-        self._around[around.path] = around
+        self._facts[facts.path] = facts
 
     def subject(self, path: str, draft: Draft, document: Document) -> Subject:
         """The data from which the sections of a node are made."""
-        around = self._around.get(path, Surroundings(path))
-        return Subject(document.get(draft.prefix, {}), around, self._linked.get(path))
+        facts = self._facts.get(path, NodeFacts(path))
+        return Subject(document.get(draft.prefix, {}), facts, self._linked.get(path))
 
     def sections(
         self, path: str, draft: Draft, waiting: Mapping[str, str] = _NOTHING, expected: Mapping[str, str] = _NOTHING
@@ -104,11 +104,11 @@ class SectionForm:
 
     def _sections_of(self, path: str, draft: Draft, document: Document) -> tuple[FormSection, ...]:
         subject = self.subject(path, draft, document)
-        for made_of, around, linked, sections in self._made:
-            if made_of is document and around is subject.around and linked == subject.linked:
+        for made_of, facts, linked, sections in self._made:
+            if made_of is document and facts is subject.facts and linked == subject.linked:
                 return sections
         made = sections_of(subject)
-        self._made = [*self._made[-_REMEMBERED:], (document, subject.around, subject.linked, made)]
+        self._made = [*self._made[-_REMEMBERED:], (document, subject.facts, subject.linked, made)]
         return made
 
     def prepare(self, path: str, draft: Draft, document: Document) -> None:
@@ -123,7 +123,7 @@ class SectionForm:
             return draft.now
         subject = self.subject(path, draft, draft.now)
         made = apply(draft.now, draft.prefix, edits_of(subject, id, text))
-        draft.note_channels(subject.around)
+        draft.note_channels(subject.facts)
         return made
 
     def takes_number(self, path: str, draft: Draft, id: str, text: str) -> bool:
@@ -139,7 +139,7 @@ class SectionForm:
         now = draft.now
         for change in changes:
             now = apply(now, draft.prefix, change(self.subject(path, draft, now)))
-        draft.note_channels(self.subject(path, draft, now).around)
+        draft.note_channels(self.subject(path, draft, now).facts)
         return now
 
     def why_not(self, path: str, draft: Draft, id: str, text: str) -> str:
@@ -154,7 +154,7 @@ class SectionForm:
         if id in found and found[id].kind == "number" and not id.startswith(SIZE):
             text = typed_number(text)
         try:
-            edits_of(replace(subject, around=replace(subject.around, shown=None)), id, text)  # reads no values
+            edits_of(replace(subject, facts=replace(subject.facts, shown=None)), id, text)  # reads no values
         except ZarrscopeError as error:
             return words.refusal(error)
         return ""

@@ -24,7 +24,7 @@ from zarrscope_app.presenters.form.sections.model import Subject
 from zarrscope_app.presenters.form.view_models import FieldFinding, Way
 
 
-class MeaningEditor:
+class SemanticEdits:
     """Actions that change several members of the displayed draft at once, and the findings that offer such actions as
     corrections."""
 
@@ -37,11 +37,11 @@ class MeaningEditor:
         """Makes changes, all of them or none, as one step of the undo history."""
         if (draft := self._editor.draft()) is not None:
             path = self._drafts.path
-            around = self._sections.subject(path, draft, draft.now).around
+            facts = self._sections.subject(path, draft, draft.now).facts
 
             def made(draft: Draft) -> Document:
-                document = mended(draft.now, draft.prefix, around, asked)
-                draft.note_channels(around)
+                document = mended(draft.now, draft.prefix, facts, asked)
+                draft.note_channels(facts)
                 return document
 
             self._editor.make(made, reads=self._sections.must_read(path, draft))
@@ -107,7 +107,7 @@ class MeaningEditor:
 
 
 def _applied(subject: Subject, edits: Sequence[Edit], draft: Draft) -> Document:
-    draft.note_channels(subject.around)
+    draft.note_channels(subject.facts)
     return apply(draft.now, draft.prefix, edits)
 
 

@@ -27,7 +27,7 @@ from zarrscope_app.presenters.form.judge_of_several import JudgeOfSeveral
 from zarrscope_app.presenters.form.mending import Asked, mended
 from zarrscope_app.presenters.form.merged import Merged, MergedNode, each_changed, edited, expected, merged
 from zarrscope_app.presenters.form.section_form import with_typed
-from zarrscope_app.presenters.form.sections.model import Surroundings
+from zarrscope_app.presenters.form.sections.model import NodeFacts
 from zarrscope_app.presenters.form.sections.table import fields_of
 from zarrscope_app.presenters.form.several_reading import ReadNode, read_nodes
 from zarrscope_app.presenters.form.several_saving import Saved, saving
@@ -51,7 +51,7 @@ class _Made:
 
 
 def _diff_of(part: MergedNode) -> Diff:
-    return diff_of(part.base, part.document, part.prefix, part.around.read_channels)
+    return diff_of(part.base, part.document, part.prefix, part.facts.read_channels)
 
 
 class SeveralForm:
@@ -68,7 +68,7 @@ class SeveralForm:
         """The paths of the selected nodes."""
         self.paths: tuple[str, ...] = ()
         """The paths of the selected nodes whose attributes have sections in the form."""
-        self._around: dict[str, Surroundings] = {}
+        self._facts: dict[str, NodeFacts] = {}
         self._linked: bool | None = None
         self._loading: Ticket | None = None
         self._failure = self._hint = ""
@@ -100,7 +100,7 @@ class SeveralForm:
             found = {path: outcome.value[path] for path in paths}
             stating = {path: read for path, read in found.items() if read is not None and read.fits}
             for path, read in stating.items():
-                self._around[path] = read.around
+                self._facts[path] = read.facts
                 self._drafts.by_path.setdefault(path, Draft(read.document, read.prefix))
             self.paths = tuple(stating)
             self._unread = sum(read is None for read in found.values())
@@ -145,7 +145,7 @@ class SeveralForm:
 
     def _parts(self) -> list[MergedNode]:
         return [
-            MergedNode(path, draft.now, draft.base, draft.prefix, self._around[path], self._linked)
+            MergedNode(path, draft.now, draft.base, draft.prefix, self._facts[path], self._linked)
             for path in self.paths
             if (draft := self._drafts.by_path.get(path)) is not None
         ]
@@ -201,7 +201,7 @@ class SeveralForm:
         act = new_act()
         for path, document in made.documents.items():
             self._drafts.by_path[path].push(document, act)
-            self._drafts.by_path[path].note_channels(self._around[path])
+            self._drafts.by_path[path].note_channels(self._facts[path])
         for path, known in made.diffs.items():
             self._drafts.by_path[path].know(*known)
 
@@ -262,7 +262,7 @@ class SeveralForm:
         """Makes changes to all nodes, as one action."""
 
         def made(part: MergedNode) -> Document:
-            return mended(part.document, part.prefix, part.around, asked)
+            return mended(part.document, part.prefix, part.facts, asked)
 
         self._soon(lambda: self._do(lambda parts: each_changed(parts, made)))
 

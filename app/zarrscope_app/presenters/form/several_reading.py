@@ -9,7 +9,7 @@ from zarrscope.errors import ZarrscopeError
 from zarrscope.jsondoc.document import Document
 from zarrscope.model.frozen import frozen
 from zarrscope.runtime.threads import Background
-from zarrscope_app.presenters.form.sections.model import Subject, Surroundings, surroundings_of
+from zarrscope_app.presenters.form.sections.model import NodeFacts, Subject, node_facts
 from zarrscope_app.presenters.form.sections.table import sections_of
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ class ReadNode:
 
     document: Document
     prefix: str
-    around: Surroundings
+    facts: NodeFacts
     fits: bool
     """Whether there is a section of the form for the node's attributes."""
 
@@ -48,5 +48,5 @@ def _read(hierarchy: Hierarchy, path: str) -> ReadNode | None:
         document, prefix = hierarchy.document(path), hierarchy.attributes_pointer(path)
     except ZarrscopeError:
         return None
-    around = surroundings_of(hierarchy, node)
-    return ReadNode(document, prefix, around, bool(sections_of(Subject(document.get(prefix, {}), around))))
+    facts = node_facts(hierarchy, node)
+    return ReadNode(document, prefix, facts, bool(sections_of(Subject(document.get(prefix, {}), facts))))

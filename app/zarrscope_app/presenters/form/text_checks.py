@@ -10,7 +10,7 @@ from zarrscope_app.presenters.form.draft import Draft
 from zarrscope_app.presenters.form.json_text import TextFault
 
 
-class TextTrials:
+class TextChecks:
     """Checks the text that is being typed, in the background; the check of a newer text cancels the one before."""
 
     def __init__(self, owner: Owner) -> None:

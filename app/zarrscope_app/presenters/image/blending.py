@@ -14,7 +14,7 @@ from zarrscope.view.image import Image
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.image import words
 from zarrscope_app.presenters.image.choice import one_image
-from zarrscope_app.presenters.image.correspondence import Along, axis_like, between, index_like, moved
+from zarrscope_app.presenters.image.correspondence import AxisMap, axis_like, between, index_like, moved
 from zarrscope_app.presenters.image.presenter import SlicePresenter
 from zarrscope_app.presenters.image.view_models import Rect, Tile
 
@@ -53,11 +53,11 @@ class Blend:
         self.other = main.companion()
         self._state = BlendView()
         self._image: Image | None = None
-        self._ways: tuple[Along, ...] = (Along(), Along())
+        self._ways: tuple[AxisMap, ...] = (AxisMap(), AxisMap())
         main.changed.connect(self._follow)
         main.looked.connect(self._follow)
-        main.beyond.drawn.add("blend")
-        main.beyond.asked.connect(self._asked)
+        main.solid_and_blend.drawn.add("blend")
+        main.solid_and_blend.asked.connect(self._asked)
         self._opening: Ticket | None = None
         self.other.painted.connect(self.painted)
         self.other.changed.connect(self.painted)
@@ -69,7 +69,7 @@ class Blend:
 
     def _asked(self) -> None:
         """Opens the image that a restored view names, and lays it over the picture."""
-        asked = self.main.beyond.take("blend")
+        asked = self.main.solid_and_blend.take("blend")
         if asked is None:
             return
         owner, _ = self.main.background
@@ -98,10 +98,10 @@ class Blend:
         """Records the other image and its opacity in the saved view of the picture."""
         hierarchy = self._image.hierarchy if self._image is not None else None
         if self._image is None or hierarchy is None:
-            self.main.beyond.tell("blend", None)
+            self.main.solid_and_blend.tell("blend", None)
         else:
             url = without_numbers(hierarchy.url)
-            self.main.beyond.tell("blend", {"url": url, "path": self._image.path, "share": self._state.share})
+            self.main.solid_and_blend.tell("blend", {"url": url, "path": self._image.path, "share": self._state.share})
 
     def show(self, other: Other | None) -> None:
         """Lays another image over the picture, with its own channels and contrast."""
@@ -130,8 +130,8 @@ class Blend:
         """Removes the other image, and stops following the picture; called when the picture is closed."""
         self.main.changed.disconnect(self._follow)
         self.main.looked.disconnect(self._follow)
-        self.main.beyond.asked.disconnect(self._asked)
-        self.main.beyond.drawn.discard("blend")
+        self.main.solid_and_blend.asked.disconnect(self._asked)
+        self.main.solid_and_blend.drawn.discard("blend")
         self.show(None)
 
     def _follow(self) -> None:
@@ -174,5 +174,5 @@ class Blend:
     def place(self, rect: Rect) -> Rect:
         """A rectangle of the other image, converted to coordinates of the picture."""
         down, across = self._ways
-        back = [Along(1 / way.factor, -way.shift / way.factor) for way in (down, across)]
+        back = [AxisMap(1 / way.factor, -way.shift / way.factor) for way in (down, across)]
         return moved(rect, back[0], back[1])

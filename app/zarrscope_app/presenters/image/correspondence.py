@@ -25,7 +25,7 @@ class Ruler:
 
 
 @frozen
-class Along:
+class AxisMap:
     """Converts coordinates along an axis of one image to those of another: factor · v + shift. Pixel i spans i …
     i+1."""
 
@@ -47,13 +47,13 @@ def ruler(image: Image, axis: int) -> Ruler:
     return Ruler()
 
 
-def along(source: Ruler, target: Ruler) -> Along:
+def axis_map(source: Ruler, target: Ruler) -> AxisMap:
     """The conversion between two axes."""
     if not source.measure or source.measure != target.measure:
-        return Along()
+        return AxisMap()
     factor = source.step / target.step
     # The middle of a pixel is half a pixel after its edge, in either image.
-    return Along(factor, (source.start - target.start - source.step / 2) / target.step + 0.5)
+    return AxisMap(factor, (source.start - target.start - source.step / 2) / target.step + 0.5)
 
 
 def axis_like(image: Image, name: str) -> int:
@@ -61,18 +61,18 @@ def axis_like(image: Image, name: str) -> int:
     return next((i for i, axis in enumerate(image.axes) if axis.name.lower() == name.lower()), -1)
 
 
-def between(source: Image, target: Image, names: Sequence[str]) -> tuple[Along, ...] | None:
+def between(source: Image, target: Image, names: Sequence[str]) -> tuple[AxisMap, ...] | None:
     """The conversion for each axis in `names` from `source` to `target`; None if `target` lacks one of the axes."""
     found = []
     for name in names:
         here, there = axis_like(source, name), axis_like(target, name)
         if here < 0 or there < 0:
             return None
-        found.append(along(ruler(source, here), ruler(target, there)))
+        found.append(axis_map(ruler(source, here), ruler(target, there)))
     return tuple(found)
 
 
-def moved(rect: Rect, down: Along, across: Along) -> Rect:
+def moved(rect: Rect, down: AxisMap, across: AxisMap) -> Rect:
     """A rectangle in the plane of one image, converted to the plane of another."""
     return down(rect[0]), across(rect[1]), down(rect[2]), across(rect[3])
 
@@ -92,7 +92,7 @@ def level_like(source: Image, level: int, target: Image, name: str) -> int:
     here, there = axis_like(source, name), axis_like(target, name)
     if here < 0 or there < 0:
         return 0
-    ratio = along(ruler(source, here), ruler(target, there)).factor
+    ratio = axis_map(ruler(source, here), ruler(target, there)).factor
     wanted = source.levels[level].factors[here] * ratio
     sizes = [at.factors[there] for at in target.levels]
     return min(range(len(sizes)), key=lambda k: abs(math.log(sizes[k] / wanted)) if wanted > 0 else k)

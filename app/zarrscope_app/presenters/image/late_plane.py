@@ -13,7 +13,7 @@ SECONDS = 0.15
 """If a plane takes longer, a message says that it is loading. A person hardly notices shorter waits."""
 
 
-class Lateness:
+class LatePlane:
     """`is_late` becomes True, and `changed` is called, SECONDS after `follow(True)`, unless `follow(False)` is called
     before."""
 

@@ -37,7 +37,7 @@ def turn(azimuth: float, elevation: float) -> Turn:
 
 
 @dataclass(frozen=True, eq=False)
-class Sight:
+class ViewTransform:
     """A line of sight through a volume of the given `shape`. `matrix` converts voxel indices (z, y, x) to lengths to
     the right, down and in depth of the screen; the volume is cut into slices across the axis `along`."""
 
@@ -52,11 +52,13 @@ class Sight:
         return first, second
 
 
-def sight(shape: tuple[int, int, int], scale: tuple[float, float, float], azimuth: float, elevation: float) -> Sight:
+def view_transform(
+    shape: tuple[int, int, int], scale: tuple[float, float, float], azimuth: float, elevation: float
+) -> ViewTransform:
     """The line of sight at angles in degrees; `scale`: the lengths of a voxel's edges."""
     turned = turn(azimuth, elevation)
     voxels = np.abs(turned[2] / scale)  # voxels crossed along each axis, per unit of length
-    return Sight(shape, turned * scale, int(np.argmax(voxels)))
+    return ViewTransform(shape, turned * scale, int(np.argmax(voxels)))
 
 
 def radius(shape: tuple[int, int, int], scale: tuple[float, float, float]) -> float:
@@ -65,7 +67,7 @@ def radius(shape: tuple[int, int, int], scale: tuple[float, float, float]) -> fl
 
 
 @dataclass(frozen=True, eq=False)
-class Sheared:
+class ShearedImage:
     """The maximum of the shifted slices. `empty`: a mask of the pixels that no slice covers."""
 
     values: ProjectedPicture
@@ -74,7 +76,7 @@ class Sheared:
     """The position of the pixel (0, 0), in voxels of the first slice."""
 
 
-def shear(volume: Volume, seen: Sight) -> Sheared:
+def shear(volume: Volume, seen: ViewTransform) -> ShearedImage:
     """Shifts the slices of a volume, and takes their maximum. `volume` has the axis `seen.along` first, then those of
     `seen.across`; the shear is quick if the axes have the same order in memory."""
     to_screen = seen.matrix[:2, list(seen.across)]
@@ -91,7 +93,7 @@ def shear(volume: Volume, seen: Sight) -> Sheared:
         window = values[down : down + rows, across : across + columns]
         np.maximum(window, slice_, out=window)
         empty[down : down + rows, across : across + columns] = False
-    return Sheared(values, empty, (float(first[0]), float(first[1])))
+    return ShearedImage(values, empty, (float(first[0]), float(first[1])))
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,13 +105,13 @@ class Warp:
     columns: npt.NDArray[np.intp]
     outside: npt.NDArray[np.bool_]
 
-    def picture(self, sheared: Sheared) -> ProjectedPicture:
+    def picture(self, sheared: ShearedImage) -> ProjectedPicture:
         """The values on the screen; values of pixels in `outside` are undefined."""
         shown: ProjectedPicture = sheared.values[self.rows, self.columns]
         return shown
 
 
-def warp(sheared: Sheared, seen: Sight, pixels: tuple[int, int], per_pixel: float) -> Warp:
+def warp(sheared: ShearedImage, seen: ViewTransform, pixels: tuple[int, int], per_pixel: float) -> Warp:
     """The warp onto a screen of (height, width) pixels with the volume in its middle. A pixel is `per_pixel` units of
     length wide."""
     to_slice = np.linalg.inv(seen.matrix[:2, list(seen.across)])

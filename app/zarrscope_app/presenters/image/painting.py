@@ -96,8 +96,11 @@ class Mark:
     x1: int
 
 
+MarksOfLayers = dict[LayerKey, tuple[Mark, ...]]
+
+
 @dataclass(frozen=True, eq=False)
-class Bare:
+class UnmarkedPicture:
     """A picture without the signs for missing data, and the `marks` where they belong. If the picture is much enlarged,
     a host draws the signs at screen resolution, so that they are not mistaken for data."""
 
@@ -196,7 +199,7 @@ def fit_labels(assembled: Assembled, part: TilePart, tile: Tiling, place: TilePl
 
 def paint(
     planes: Mapping[LayerKey, Plane], marks: Sequence[Mark], settings: DisplaySettings
-) -> tuple[Picture, dict[LayerKey, Measure], Bare | None]:
+) -> tuple[Picture, dict[LayerKey, Measure], UnmarkedPicture | None]:
     """Paints a tile, and measures the channels that have no limits yet. Also returns the picture without the signs for
     missing data; None if there are no signs to draw."""
     found: dict[LayerKey, Measure] = {}
@@ -221,7 +224,7 @@ def paint(
         if plane is not None:
             picture = overlay(picture, label.picture(plane), label.opacity)
     signs = tuple(mark for mark in marks if settings.dots or mark.state != "fill")
-    bare = Bare(picture.copy(), signs) if signs else None
+    bare = UnmarkedPicture(picture.copy(), signs) if signs else None
     return sign(picture, signs), found, bare
 
 

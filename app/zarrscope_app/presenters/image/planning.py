@@ -47,7 +47,7 @@ class RequestedView:
         return 0.0, 0.0, float(self.image.shape[self.y]), float(self.image.shape[self.x])
 
 
-class Stamp(NamedTuple):
+class PlaneKey(NamedTuple):
     """Identifies the plane that a tile shows: the image, the indices, the two axes and the projection."""
 
     path: str
@@ -94,8 +94,8 @@ def plan(view: RequestedView, channels: Sequence[ChannelStyle], labels: Sequence
         blocked = strings.too_much(chunks, nbytes)
     else:
         layers.append((over, tuple(places)))
-    stamp = Stamp(image.path, image.name, view.index, y, x, view.projection)
-    return PlannedView(TilePlan(stamp, tuple(layers), sources), level, blocked)
+    key = PlaneKey(image.path, image.name, view.index, y, x, view.projection)
+    return PlannedView(TilePlan(key, tuple(layers), sources), level, blocked)
 
 
 def fitting(view: RequestedView) -> int:

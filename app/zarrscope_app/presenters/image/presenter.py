@@ -32,27 +32,27 @@ from zarrscope_app.presenters.image.display_settings import (
     display_settings,
     updated,
 )
-from zarrscope_app.presenters.image.late_plane import Lateness
+from zarrscope_app.presenters.image.late_plane import LatePlane
 from zarrscope_app.presenters.image.line_plot import LinePlotReader
 from zarrscope_app.presenters.image.measuring import MeasuredChannel, MeasuredPlane, Measuring
 from zarrscope_app.presenters.image.navigation import Navigation
 from zarrscope_app.presenters.image.painting import DisplaySettings, LayerKey, Measure
-from zarrscope_app.presenters.image.planning import RequestedView, Stamp, cost_text, plan
+from zarrscope_app.presenters.image.planning import PlaneKey, RequestedView, cost_text, plan
 from zarrscope_app.presenters.image.probing import Prober
 from zarrscope_app.presenters.image.projection import Projection
 from zarrscope_app.presenters.image.readout import ReadsOut
 from zarrscope_app.presenters.image.saved_view import shows_the_same
-from zarrscope_app.presenters.image.solid_and_blend import BeyondPlane
+from zarrscope_app.presenters.image.solid_and_blend import SolidAndBlend
 from zarrscope_app.presenters.image.tile_manager import TileManager
 from zarrscope_app.presenters.image.view_models import Frame, LinePlot, Rect, ScaleBar, SliceState
-from zarrscope_app.presenters.image.wait_messages import TellsWaits
+from zarrscope_app.presenters.image.wait_messages import WaitMessages
 from zarrscope_app.presenters.node_details import NodeDetails
 
 AHEAD_CHUNKS = 128
 """The most chunks that are prefetched for the next index; if it needs more, none are prefetched."""
 
 
-class SlicePresenter(ReadsOut, Navigation, Display, TellsWaits, TellsFailedChunks):
+class SlicePresenter(ReadsOut, Navigation, Display, WaitMessages, TellsFailedChunks):
     """The picture of one image in a session. Call all methods on the host's thread; none waits for the store."""
 
     changed = Signal()
@@ -71,7 +71,7 @@ class SlicePresenter(ReadsOut, Navigation, Display, TellsWaits, TellsFailedChunk
             lambda: self._tiles, self._measure_coarsest, lambda: self._channels, self._restyle, self._refresh
         )
         self._tiles = TileManager(owner, loader, self._repaint, self._contrast.adopt, self.heard)
-        self._lateness = Lateness(owner, self._repaint)
+        self._late_plane = LatePlane(owner, self._repaint)
         self._line = LinePlotReader(owner, loader, self._repaint)
         self._prober = Prober(owner, loader, self.probed.emit)
         self._measuring = Measuring(owner, self._refresh)
@@ -81,7 +81,7 @@ class SlicePresenter(ReadsOut, Navigation, Display, TellsWaits, TellsFailedChunk
         self._frame: Frame | None = None
         self._costs: tuple[Image, tuple[object, ...], tuple[str, str]] | None = None
         """(image, settings of the view, cost) of the projection whose cost was computed last."""
-        self.beyond = BeyondPlane()
+        self.solid_and_blend = SolidAndBlend()
         self.clear()
 
     # ------------------------------------------------------------------ for the session
@@ -119,7 +119,7 @@ class SlicePresenter(ReadsOut, Navigation, Display, TellsWaits, TellsFailedChunk
         self._line.clear()
         self._prober.clear()
         self._measuring.clear()
-        self.beyond.clear()
+        self.solid_and_blend.clear()
         self._refresh()
 
     def set_image(self, image: Image, labels: dict[str, Image | None]) -> None:
@@ -252,7 +252,7 @@ class SlicePresenter(ReadsOut, Navigation, Display, TellsWaits, TellsFailedChunk
 
     def _late(self, image: Image) -> str:
         former = self._tiles.former
-        if not self._tiles.late or not isinstance(former, Stamp):
+        if not self._tiles.late or not isinstance(former, PlaneKey):
             return ""
         axes = enumerate(zip(former.at, self._index, strict=True))
         return words.late([(image.axes[i].name, was, now) for i, (was, now) in axes if was != now])
@@ -272,8 +272,8 @@ class SlicePresenter(ReadsOut, Navigation, Display, TellsWaits, TellsFailedChunk
 
     def _repaint(self) -> None:
         self._frame = None  # dropped now, because a host may read the frame before the pass ends
-        self._lateness.follow(self._tiles.behind)
-        self._tiles.late = self._lateness.is_late
+        self._late_plane.follow(self._tiles.behind)
+        self._tiles.late = self._late_plane.is_late
         self._paints.soon()
 
     def _paint(self) -> None:

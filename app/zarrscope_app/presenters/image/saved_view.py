@@ -22,7 +22,7 @@ from typing import Any, Protocol
 from zarrscope.view.image import Image
 from zarrscope_app.presenters.image.display_settings import ChannelStyle, LabelStyle
 from zarrscope_app.presenters.image.projection import Projection
-from zarrscope_app.presenters.image.solid_and_blend import BeyondPlane
+from zarrscope_app.presenters.image.solid_and_blend import SolidAndBlend
 from zarrscope_app.presenters.image.view_models import Rect
 from zarrscope_app.presenters.strings import clean, count, counted
 
@@ -67,7 +67,7 @@ class Stylable(Protocol):
 class Settable(Stylable, Protocol):
     """The interface through which a saved view is restored (presenter.py implements it)."""
 
-    beyond: BeyondPlane
+    solid_and_blend: SolidAndBlend
 
     @property
     def image(self) -> Image | None:
@@ -115,7 +115,7 @@ class KeepsView(ABC):
     _sentence: str
     _projection: Projection | None
     _asked_rect: Rect | None = None
-    beyond: BeyondPlane
+    solid_and_blend: SolidAndBlend
 
     @abstractmethod
     def _refresh(self) -> None:
@@ -130,7 +130,7 @@ class KeepsView(ABC):
         saved = saved_view(self._image, self._index, plane, self._channels, self._labels, self._lock, rect, cursor)
         if self._projection is not None:
             saved["projection"] = projection_view(self._image, self._projection)
-        return {**saved, **self.beyond.members}
+        return {**saved, **self.solid_and_blend.members}
 
     def restore(self: Settable, view: object) -> tuple[str, ...]:
         """Restores the parts of a `view` that fit the image. A view may come from pasted text, so its values may be of
@@ -252,7 +252,7 @@ def restore_view(picture: Settable, view: object) -> tuple[str, ...]:
     misfits += _restore_level(picture, image, view.get("level", False))
     misfits += restore_channels(picture, len(image.channels), view.get("channels"))
     restore_labels(picture, view.get("labels"))
-    misfits += picture.beyond.restore(view)
+    misfits += picture.solid_and_blend.restore(view)
     rect, crosshair = _numbers(view.get("rect"), 4), _numbers(view.get("crosshair"), 2)
     if rect is not None and rect[0] < rect[2] and rect[1] < rect[3]:
         picture.look_at((rect[0], rect[1], rect[2], rect[3]))

@@ -23,7 +23,7 @@ from zarrscope.view.render import NOT_A_NUMBER, as_numbers, auto_levels, render
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.image import words
 from zarrscope_app.presenters.image.display_settings import ChannelStyle
-from zarrscope_app.presenters.image.oblique import Volume, radius, shear, sight, warp
+from zarrscope_app.presenters.image.oblique import Volume, radius, shear, view_transform, warp
 from zarrscope_app.presenters.image.painting import GREY
 from zarrscope_app.presenters.image.presenter import SlicePresenter
 from zarrscope_app.presenters.image.solid_and_blend import FARTHEST, NEAREST, solid_member
@@ -101,8 +101,8 @@ class Solid:
         self._drawing: Ticket | None = None
         self._again = False
         main.changed.connect(self._follow)
-        main.beyond.drawn.add("solid")
-        main.beyond.asked.connect(self._asked)
+        main.solid_and_blend.drawn.add("solid")
+        main.solid_and_blend.asked.connect(self._asked)
 
     @property
     def state(self) -> SolidView:
@@ -117,7 +117,7 @@ class Solid:
 
     def _asked(self) -> None:
         """Opens the picture in three dimensions if a restored view asks for it."""
-        if (asked := self.main.beyond.take("solid")) is not None:
+        if (asked := self.main.solid_and_blend.take("solid")) is not None:
             self._tell(open=True, rgb=None, **asked)
             self._follow()
 
@@ -139,8 +139,8 @@ class Solid:
     def end(self) -> None:
         """Closes the picture in three dimensions for good; it no longer follows `main`."""
         self.main.changed.disconnect(self._follow)
-        self.main.beyond.asked.disconnect(self._asked)
-        self.main.beyond.drawn.discard("solid")
+        self.main.solid_and_blend.asked.disconnect(self._asked)
+        self.main.solid_and_blend.drawn.discard("solid")
         self.close()
 
     def turn(self, azimuth: float, elevation: float) -> None:
@@ -180,7 +180,7 @@ class Solid:
     def _tell(self, **told: Any) -> None:
         self._state = state = replace(self._state, **told)
         shown = solid_member(state.azimuth, state.elevation, state.zoom) if state.open else None
-        self.main.beyond.tell("solid", shown)
+        self.main.solid_and_blend.tell("solid", shown)
         self.changed.emit()
 
     def _follow(self) -> None:
@@ -302,7 +302,7 @@ def draw(
     axes."""
     azimuth, elevation, zoom = place
     first, second, third = volumes[0].shape
-    seen = sight((first, second, third), wanted.scale, azimuth, elevation)
+    seen = view_transform((first, second, third), wanted.scale, azimuth, elevation)
     if seen.along not in arranged:
         order = (seen.along, *seen.across)
         arranged[seen.along] = tuple(np.ascontiguousarray(volume.transpose(order)) for volume in volumes)

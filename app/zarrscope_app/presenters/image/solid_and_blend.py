@@ -25,7 +25,7 @@ NEAREST, FARTHEST = 16.0, 0.5
 MOST_CHARACTERS = 1 << 12
 
 
-class BeyondPlane:
+class SolidAndBlend:
     """Holds those members of the displayed view that show more than a plane ("solid" and "blend", see the module), by
     name. A presenter that can draw a member adds its name to `drawn`."""
 

@@ -23,11 +23,11 @@ from zarrscope.view.render import Picture, Plane
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.image import painting, words
 from zarrscope_app.presenters.image.painting import (
-    Bare,
     DisplaySettings,
     LayerKey,
-    Mark,
+    MarksOfLayers,
     Measure,
+    UnmarkedPicture,
     assemble,
     fit_labels,
     measure,
@@ -51,15 +51,15 @@ TOGETHER = 4
 
 @dataclass(frozen=True, eq=False)
 class TilePlan:
-    """The tiles to show, in layers from coarse to fine: each layer has a tiling and the places of its tiles. `stamp`
-    identifies the indices and axes of the plane."""
+    """The tiles to show, in layers from coarse to fine: each layer has a tiling and the places of its tiles.
+    `plane_key` identifies the indices and axes of the plane."""
 
-    stamp: Hashable
+    plane_key: Hashable
     layers: tuple[tuple[Tiling, tuple[TilePlace, ...]], ...]
     sources: tuple[TileSource, ...]
 
 
-_Painted = tuple[Picture, dict[LayerKey, Measure], Bare | None, dict[LayerKey, Plane], dict[LayerKey, tuple[Mark, ...]]]
+_Painted = tuple[Picture, dict[LayerKey, Measure], UnmarkedPicture | None, dict[LayerKey, Plane], MarksOfLayers]
 
 
 @dataclass(eq=False)
@@ -67,9 +67,9 @@ class _Tile:
     key: TileKey
     tiling: Tiling
     place: TilePlace
-    stamp: Hashable
+    plane_key: Hashable
     planes: dict[LayerKey, Plane] = field(default_factory=dict)
-    marks: dict[LayerKey, tuple[Mark, ...]] = field(default_factory=dict)
+    marks: MarksOfLayers = field(default_factory=dict)
     errors: dict[LayerKey, tuple[str, bool]] = field(default_factory=dict)
     """Source → (the reason why its chunks failed, whether zarrscope can decode them, so that another read may help)."""
     reasons: dict[tuple[LayerKey, AxisIndices], tuple[str, bool]] = field(default_factory=dict)
@@ -82,7 +82,7 @@ class _Tile:
     """The requested chunks that have not arrived: (source, path of the array, chunk index)."""
     parts: dict[LayerKey, Any] = field(default_factory=dict)
     rgb: Picture | None = None
-    bare: Bare | None = None
+    bare: UnmarkedPicture | None = None
     """`rgb` without the signs for missing data; None if it has no signs."""
     drawn: TilePlace | None = None
     """The part of the tile that `rgb` shows: smaller than `place` after more of the tile has become visible."""
@@ -93,9 +93,9 @@ class _Tile:
     """Whether `rgb` was painted with all pixels; False for a coarse preview."""
     job: Ticket | None = None
     fresh: bool = False
-    """Whether `rgb` is complete and shows the plane identified by `stamp`."""
+    """Whether `rgb` is complete and shows the plane that `plane_key` identifies."""
     former: Hashable = None
-    """The stamp of the previous plane, if `rgb` still shows that plane; otherwise None."""
+    """The key of the previous plane, if `rgb` still shows that plane; otherwise None."""
     shown: Tile | None = None
 
 
@@ -136,13 +136,13 @@ class TileManager:
                 key = (tiling.sheet.level, place.row, place.column)
                 at: tuple[Hashable, TileKey] = (tiling.stamp, key)
                 tile = self._tiles.get(at)
-                if tile is None or tile.stamp != plan.stamp or not tile.place.holds(place):
-                    old, tile = tile, _Tile(key, tiling, place, plan.stamp)
+                if tile is None or tile.plane_key != plan.plane_key or not tile.place.holds(place):
+                    old, tile = tile, _Tile(key, tiling, place, plan.plane_key)
                     if old is not None:
                         self._stop(old)
                         tile.rgb, tile.version, tile.drawn = old.rgb, old.version, old.drawn
-                        shows = old.former or old.stamp
-                        tile.former = shows if tile.rgb is not None and shows != plan.stamp else None
+                        shows = old.former or old.plane_key
+                        tile.former = shows if tile.rgb is not None and shows != plan.plane_key else None
                 kept[at] = tile
                 order.append(tile)
         for where, before in self._tiles.items():
@@ -390,7 +390,7 @@ class TileManager:
 
     @property
     def former(self) -> Hashable:
-        """The stamp of the previous plane, if a displayed tile still shows it; otherwise None."""
+        """The key of the previous plane, if a displayed tile still shows it; otherwise None."""
         return next((tile.former for tile in self._on_show() if tile.former is not None), None)
 
     @property

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from zarrscope_app.presenters.image.view_models import Frame
 
 
-class TellsWaits(ABC):
+class WaitMessages(ABC):
     """Part of a SlicePresenter: the chunk for which the picture waits."""
 
     _tiles: TileManager

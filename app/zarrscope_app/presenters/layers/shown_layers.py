@@ -117,7 +117,7 @@ def changes_of(layers: Sequence[ShownLayer]) -> list[MakesEdits]:
 
 def _channel_change(layer: ShownLayer, channel: int) -> MakesEdits:
     def change(subject: Subject) -> Sequence[Edit]:
-        wanted = _unlike(layer, _held(subject.attributes, channel), integers=subject.around.limits is not None)
+        wanted = _unlike(layer, _held(subject.attributes, channel), integers=subject.facts.limits is not None)
         return subject.set_channel(channel, wanted)
 
     return change

@@ -12,7 +12,7 @@ from zarrscope.errors import Refused
 from zarrscope.model.frozen import frozen
 from zarrscope.nodes.hierarchy import Hierarchy
 from zarrscope.nodes.opening import open as open_hierarchy
-from zarrscope.stores.objects import path_text, place_of
+from zarrscope.stores.objects import locate_object, path_text
 from zarrscope.stores.registry import Mode
 from zarrscope_app.presenters.session.part import SessionPart
 
@@ -151,7 +151,7 @@ def target_of(value: Any, path: str | None = None) -> OpenTarget:
         path = path or (hierarchy.initial_path if value is hierarchy else value.path)
         return OpenTarget(hierarchy.url, path, store, bool(store.allow_outside), bool(store.assumes))
     try:
-        given = place_of(value, "r")
+        given = locate_object(value, "r")
     except Refused as error:
         raise TypeError(str(error)) from error
     url = given.store.url if given.store is not None else given.address

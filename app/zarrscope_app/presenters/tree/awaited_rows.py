@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from zarrscope_app.presenters.tree.branch import Branch
 
 
-class Reach:
+class AwaitedRows:
     """Expands groups and adds names as soon as the rows above them have arrived. Use it on the host's thread."""
 
     def __init__(self, expand: Callable[[int], None], open_child: Callable[[int, str], None]) -> None:

@@ -23,7 +23,7 @@ from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.coalesce import CoalescedCall
 from zarrscope_app.presenters.tree import tree_text
 from zarrscope_app.presenters.tree.arriving import ArrivedNames, Inspected, Seen, list_children
-from zarrscope_app.presenters.tree.awaited_rows import Reach, parts_of
+from zarrscope_app.presenters.tree.awaited_rows import AwaitedRows, parts_of
 from zarrscope_app.presenters.tree.branch import Branch, changed_waits
 from zarrscope_app.presenters.tree.inspection import Inspection, Search
 from zarrscope_app.presenters.tree.names import NameBlock, merged
@@ -48,7 +48,7 @@ class TreePresenter:
     def __init__(self, owner: Owner) -> None:
         self._owner = owner
         self._hierarchy: Hierarchy | None = None
-        self._reach = Reach(self._open, self.open_child)
+        self._awaited = AwaitedRows(self._open, self.open_child)
         self._stale: dict[int, None] = {}
         self._notify = CoalescedCall(owner.post, self._emit)
         self._inspection = Inspection(owner, self._touch)
@@ -75,7 +75,7 @@ class TreePresenter:
     ) -> None:
         """Shows a hierarchy, with the former groups expanded. `icon`: the icon of the root; "" for that of `kind`."""
         again = self._root.expanded
-        self._reach.keep(self._branches.values())
+        self._awaited.keep(self._branches.values())
         for branch in self._branches.values():
             branch.stop()
         self._clear()
@@ -286,7 +286,7 @@ class TreePresenter:
             return
         if (nodes := getattr(self._hierarchy, "_nodes", None)) is not None:
             nodes.forget()
-        self._reach.keep(each for each in self._branches.values() if each.path.startswith(old.path.rstrip("/") + "/"))
+        self._awaited.keep(each for each in self._branches.values() if each.path.startswith(old.path.rstrip("/") + "/"))
         self._drop(old)
         fresh = Branch(old.id, old.path, old.depth, expanded=old.expanded)
         self._branches[id] = fresh
@@ -333,8 +333,8 @@ class TreePresenter:
 
     def reveal(self, path: str, *, given: bool = False) -> None:
         """Expands the groups above a node as needed, and fetches them. `given`: adds rows that no listing names."""
-        self._reach.reveal(path, given)
-        self._reach.advance(self._root, self._branches)
+        self._awaited.reveal(path, given)
+        self._awaited.advance(self._root, self._branches)
 
     def open_child(self, id: int, name: str) -> None:
         """Adds a child, "a", or a node beneath a child, "a/b", by a name that the person typed, if the store cannot
@@ -345,7 +345,7 @@ class TreePresenter:
             return
         hierarchy, path = self._hierarchy, branch.path
         branch.expanded = True
-        self._reach.typed(path, "/".join(parts))
+        self._awaited.typed(path, "/".join(parts))
         if branch.state == "unknown":
             self._fetch(branch)
         if branch.ticket is not None:  # the name is added once the listing is complete
@@ -361,7 +361,7 @@ class TreePresenter:
                 return
             self.attempted.emit(outcome.error, path, parts[0])
             if outcome.error is not None:
-                self._reach.forget(path, "/".join(parts))
+                self._awaited.forget(path, "/".join(parts))
                 branch.sentence = strings.problem(outcome.error, path).headline
             elif outcome.value is not None:
                 if branch.child_named(parts[0]) is None:
@@ -371,7 +371,7 @@ class TreePresenter:
                     child = branch.child_named(parts[0])
                     if child is not None:
                         self.open_child(branch.child_id(child), "/".join(parts[1:]))
-                self._reach.advance(self._root, self._branches)
+                self._awaited.advance(self._root, self._branches)
             self._touch(branch.id)
 
         self._owner.read(work, done)
@@ -421,9 +421,9 @@ class TreePresenter:
             self._search.begin(branch)
         else:
             branch.tell(came)
-        self._reach.arrived(branch, all_there=False)
+        self._awaited.arrived(branch, all_there=False)
         self._touch(branch.id)
-        self._reach.advance(self._root, self._branches)
+        self._awaited.advance(self._root, self._branches)
 
     def _add(self, branch: Branch, child: Child) -> None:
         """Adds a child whose name the person typed."""
@@ -442,10 +442,10 @@ class TreePresenter:
     def _settle(self, branch: Branch, state: str, sentence: str, retry: bool) -> None:
         branch.stop_listing()
         branch.state, branch.sentence, branch.retry = state, sentence, retry
-        self._reach.arrived(branch, all_there=True)
+        self._awaited.arrived(branch, all_there=True)
         self._unfolding.listed(branch)
         self._touch(branch.id)
-        self._reach.advance(self._root, self._branches)
+        self._awaited.advance(self._root, self._branches)
 
     def _drop(self, branch: Branch) -> None:
         branch.stop()

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Left(Exception):
+class StoppedEarly(Exception):
     """Raised by an operation that stops early: the rest of the transfer on its channel is not needed."""
 
 
@@ -87,7 +87,7 @@ class SFTPConnection:
             session, channel = self._borrow()
             try:
                 value = act(channel)
-            except Left:
+            except StoppedEarly:
                 self._drop(session, channel)
                 raise
             except ZarrscopeError:

@@ -17,7 +17,7 @@ from zarrscope.runtime.tuning import SFTP_PAGE, SFTP_PIECE_BYTES
 from zarrscope.stores.keys import too_large
 from zarrscope.stores.local.failures import KEPT
 from zarrscope.stores.local.names import is_temporary
-from zarrscope.stores.sftp.connection import Left
+from zarrscope.stores.sftp.connection import StoppedEarly
 
 if TYPE_CHECKING:
     from paramiko import SFTPAttributes, SFTPClient, SFTPFile
@@ -143,7 +143,7 @@ def list_level(channel: SFTPClient, path: str, tell: Callable[[list[SFTPAttribut
             some.append(each)
             if len(some) == SFTP_PAGE:
                 if not tell(some):
-                    raise Left
+                    raise StoppedEarly
                 some = []
     except UnicodeDecodeError as error:
         raise Unreadable(

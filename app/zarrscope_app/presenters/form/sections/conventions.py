@@ -30,7 +30,7 @@ def _cf(subject: Subject) -> list[SectionMember]:
     name CF."""
     top = _top(subject)
     names: tuple[str, ...] = CF_OF_ARRAYS
-    if subject.around.kind == "group":
+    if subject.facts.kind == "group":
         if not str(top.get("Conventions", "")).startswith("CF"):
             return []
         names = CF_OF_GROUPS

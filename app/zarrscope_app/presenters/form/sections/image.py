@@ -90,9 +90,9 @@ def _channel_rows(subject: Subject) -> list[FormRow]:
     if not is_image(subject):
         return []
     listed = listed_channels(subject.attributes)
-    if not listed and subject.around.channels < 2:
+    if not listed and subject.facts.channels < 2:
         return []
-    count = min(max(len(listed), subject.around.channels), MOST_ROWS)
+    count = min(max(len(listed), subject.facts.channels), MOST_ROWS)
     return [FormRow(str(i), _channel(i, listed[i] if i < len(listed) else None), "") for i in range(count)]
 
 
@@ -134,8 +134,8 @@ def _ends(subject: Subject, channel: int, member: str, text: str) -> tuple[str, 
     fields = {field.pointer.rpartition("/")[2]: field.text for field in _channel_rows(subject)[channel].fields}
     ends = {"start": fields["start"], "end": fields["end"], member: text}
     if not (ends["start"] and ends["end"]):
-        shown = subject.around.shown.read().channels if subject.around.shown is not None else ()
-        window = new_window(shown[channel] if channel < len(shown) else Channel(""), subject.around.limits)
+        shown = subject.facts.shown.read().channels if subject.facts.shown is not None else ()
+        window = new_window(shown[channel] if channel < len(shown) else Channel(""), subject.facts.limits)
         ends = {end: typed or words.whole(window[end]) for end, typed in ends.items()}
     return ends["start"], ends["end"]
 

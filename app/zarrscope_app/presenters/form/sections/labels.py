@@ -108,7 +108,7 @@ def _fits(value: int, limits: Any) -> bool:
 def _label_value(subject: Subject, text: str) -> int:
     """The label that a person typed. Raises Refused if the values of the image cannot be this label."""
     bare = text.strip().removeprefix("label").strip()
-    limits = subject.around.limits
+    limits = subject.facts.limits
     if not re.fullmatch(r"-?\d{1,20}", bare) or (limits is not None and not limits[0] <= int(bare) <= limits[1]):
         raise Refused(words.no_label(text))
     return int(bare)

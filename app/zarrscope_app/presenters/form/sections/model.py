@@ -27,7 +27,7 @@ MOST_ROWS = 64
 
 
 @frozen
-class Surroundings:
+class NodeFacts:
     """Data about a node that are not in its attributes: the shapes of its arrays, its dialect."""
 
     path: str = "/"
@@ -58,7 +58,7 @@ class Subject:
     """The attributes as edited now, with other data about their node."""
 
     attributes: Any
-    around: Surroundings = Surroundings()
+    facts: NodeFacts = NodeFacts()
     linked: bool | None = None
     """Whether a pixel size typed for y also sets x; None means only while both are equal."""
 
@@ -66,12 +66,12 @@ class Subject:
     def lacks_channel(self) -> bool:
         """Whether the metadata lack a channel of the image, so that an edit of a channel adds it."""
         listed = listed_channels(self.attributes)
-        return len(listed) < self.around.channels or not all(isinstance(each, Mapping) for each in listed)
+        return len(listed) < self.facts.channels or not all(isinstance(each, Mapping) for each in listed)
 
     @property
     def must_read(self) -> bool:
         """Whether an edit of a channel reads values, which waits for the store."""
-        shown = self.around.shown
+        shown = self.facts.shown
         return shown is not None and shown.known is None and (self.lacks_channel or self._lacks_window)
 
     @property
@@ -86,12 +86,12 @@ class Subject:
     def set_channel(self, channel: int, change: ChannelEdit) -> list[Edit]:
         """The edits that change a channel. Channels that the metadata lack are added as the picture shows them: see
         `must_read`. Raises Refused."""
-        around = self.around
+        facts = self.facts
 
         def shown() -> Sequence[Channel]:
-            return around.shown.read().channels if around.shown is not None else ()
+            return facts.shown.read().channels if facts.shown is not None else ()
 
-        return set_channel(self.attributes, channel, change, around.channels or None, around.limits, shown)
+        return set_channel(self.attributes, channel, change, facts.channels or None, facts.limits, shown)
 
 
 @frozen
@@ -142,19 +142,19 @@ def make_field(
     )
 
 
-def surroundings_of(hierarchy: Hierarchy, node: Group | Array) -> Surroundings:
-    """Reads the Surroundings of a node's attributes. Waits for the store; data that cannot be read keep their
+def node_facts(hierarchy: Hierarchy, node: Group | Array) -> NodeFacts:
+    """Reads the NodeFacts of a node's attributes. Waits for the store; data that cannot be read keep their
     defaults."""
     found = multiscales(node.attributes, node.path) if isinstance(node.attributes, Mapping) else []
-    around = Surroundings(node.path, node.kind, node.metadata.dialect)
+    facts = NodeFacts(node.path, node.kind, node.metadata.dialect)
     arrays = {level.path: _array(hierarchy, level.path) for image in found for level in image.datasets}
     known = {path: array for path, array in arrays.items() if array is not None}
     first = next(iter(known.values()), None)
     if first is None:
-        return around
+        return facts
     image, limits = next(iter(find_images(node)), None), _limits(first.metadata.dtype.numpy)
     return replace(
-        around,
+        facts,
         shapes={path: tuple(array.shape) for path, array in known.items()},
         limits=limits,
         channels=_channels(found[0].axes, first.shape),
@@ -162,16 +162,16 @@ def surroundings_of(hierarchy: Hierarchy, node: Group | Array) -> Surroundings:
     )
 
 
-def surroundings_from(details: NodeDetails) -> Surroundings:
-    """Makes the same Surroundings as `surroundings_of` from details that were already read. Reads nothing."""
+def node_facts_from(details: NodeDetails) -> NodeFacts:
+    """Makes the same NodeFacts as `node_facts` from details that were already read. Reads nothing."""
     node, image = details.node, details.image
     assert node is not None, "a node that cannot be read has no form"
-    around = Surroundings(node.path, node.kind, node.metadata.dialect)
+    facts = NodeFacts(node.path, node.kind, node.metadata.dialect)
     if image is None or image.multiscale is None or image.path != node.path:
-        return around
+        return facts
     levels, limits = image.levels, _limits(image.dtype) if image.value_kind in "iu" else None
     return replace(
-        around,
+        facts,
         shapes={level.path: tuple(level.shape) for level in levels},
         limits=limits,
         channels=_channels(image.multiscale.axes, levels[0].shape),

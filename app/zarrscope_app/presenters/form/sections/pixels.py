@@ -25,7 +25,7 @@ PLANE = ("y", "x")
 def _sizes(subject: Subject) -> PixelSizes | None:
     if not is_image(subject):
         return None
-    return pixel_sizes(subject.attributes, 0, subject.around.shape_of)
+    return pixel_sizes(subject.attributes, 0, subject.facts.shape_of)
 
 
 def _plane(sizes: PixelSizes) -> tuple[int, ...]:
@@ -108,7 +108,7 @@ def _common_first(units: Sequence[str], type: str) -> tuple[str, ...]:
 
 def _extent(subject: Subject, sizes: PixelSizes, axis: int) -> str:
     """The length of the image along an axis: "512 pixels, 55.3 µm"."""
-    shape = subject.around.shape_of(sizes.paths[0]) if sizes.paths else None
+    shape = subject.facts.shape_of(sizes.paths[0]) if sizes.paths else None
     if shape is None or len(shape) != len(sizes.axes):
         return ""
     size = sizes.sizes[axis]
@@ -131,7 +131,7 @@ def _edits(subject: Subject, parts: Sequence[str], text: str) -> list[Edit]:
     number, named = typed_number(text, sizes.axes[axis].unit), ""
     if not sizes.axes[axis].unit and not sizes.upgrades and (with_unit := typed_unit(text, sizes.axes[axis].type))[1]:
         number, named = with_unit
-    edits = set_pixel_sizes(subject.attributes, dict.fromkeys(together, number), 0, subject.around.shape_of)
+    edits = set_pixel_sizes(subject.attributes, dict.fromkeys(together, number), 0, subject.facts.shape_of)
     for each in together if named else ():
         if not sizes.axes[each].unit:
             edits = [*edits, *set_axis(subject.attributes, 0, each, unit=named)]
