@@ -27,7 +27,7 @@ CALLS = {
         "set_colormap", "type_gamma", "set_part", "show_alone", "set_outline", "type_label",
         "set_dots", "set_smooth", "project", "type_range", "roll",
         "type_index", "type_position", "type_limit", "pin", "unpin", "set_visible", "set_color",
-        "set_gamma", "set_inverted", "set_label", "hover", "leave", "retry", "load_anyway",
+        "set_gamma", "set_inverted", "want_histogram", "set_label", "hover", "leave", "retry", "load_anyway",
         "measure_line", "measure_region", "measure_view", "forget_measurement",
     },
     "edit": {"edit", "edit_json", "retype", "add", "add_typed", "rename", "remove", "move", "undo", "redo", "revert",

@@ -77,6 +77,7 @@ class ChannelRow(QWidget):
         self.strip = ContrastStrip()
         self.strip.levels_dragged.connect(self._set_levels)
         self.strip.auto_asked.connect(lambda: self._presenter.auto(self._number))
+        self.strip.seen_empty.connect(self._want_histogram)
         grid = QGridLayout(self)
         grid.setContentsMargins(0, 0, 0, 0)
         grid.setHorizontalSpacing(4)
@@ -134,20 +135,29 @@ class ChannelRow(QWidget):
         self._eye.setToolTip(LABELS["visible"])
         self._eye.setAccessibleName(f"{LABELS['visible']} {view.label}")
         self.strip.setAccessibleName(f"{command('auto').label} {view.label}")
-        self.strip.setToolTip(tip(view.text))
+        self.strip.setToolTip(tip(strings.joined(view.text, view.unmeasured)))
         self.strip.setEnabled(view.lo is not None)
         # Heights are logarithms: on a linear axis the background would make everything else invisible.
         heights = [math.log1p(count) for count in view.histogram]
         most = max(heights, default=0.0) or 1.0
         levels = (view.lo if view.lo is not None else view.low, view.hi if view.hi is not None else view.high)
         self.strip.show_levels(
-            [height / most for height in heights], (view.low, view.high), levels, color, view.limit_step
+            [height / most for height in heights],
+            (view.low, view.high),
+            levels,
+            color,
+            view.limit_step,
+            view.unmeasured,
         )
 
     def remove(self) -> None:
         """Takes the row off the panel for good."""
         self.hide()
         self.deleteLater()
+
+    def _want_histogram(self) -> None:
+        if self._view is not None and not self._view.visible:
+            self._presenter.want_histogram(self._number)
 
     def _set_visible(self, visible: bool) -> None:
         self._presenter.set_visible(self._number, visible)

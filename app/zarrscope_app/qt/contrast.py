@@ -31,11 +31,13 @@ _GRIP = 9.0
 class ContrastStrip(QWidget):
     """A histogram with two handles, for the contrast limits of a channel.
 
-    `levels_dragged(lo, hi)` is emitted while dragging, `auto_asked()` on a double-click.
+    `levels_dragged(lo, hi)` is emitted while dragging, `auto_asked()` on a double-click, `seen_empty()` when the strip
+    was painted without a histogram.
     """
 
     levels_dragged = Signal(float, float)
     auto_asked = Signal()
+    seen_empty = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -45,6 +47,7 @@ class ContrastStrip(QWidget):
         self._given = self._given_before = self._levels
         """The values that `show_levels` gave last, and those at the beginning of a drag."""
         self._step = 0.0
+        self._note = ""
         self._color = QColor(128, 128, 128)
         self._grabbed: str | None = None
         self._grabbed_at = 0.0
@@ -66,16 +69,17 @@ class ContrastStrip(QWidget):
         levels: tuple[float, float],
         color: QColor,
         step: float = 0.0,
+        note: str = "",
     ) -> None:
         """Draws `counts` (a histogram over `span`, heights 0 to 1) and handles at `levels`; during a drag the handles
-        stay. `step` is the least change of a value by a key."""
-        fresh = tuple(counts), span, color
+        stay. `step` is the least change of a value by a key, `note` a text in place of a histogram."""
+        fresh = tuple(counts), span, color, note
         self._given, self._step = levels, step
         if self._grabbed is None and levels != self._levels:
             self._levels = levels
             self.update()
-        if fresh != (self._counts, self._range, self._color):
-            self._counts, self._range, self._color = fresh
+        if fresh != (self._counts, self._range, self._color, self._note):
+            self._counts, self._range, self._color, self._note = fresh
             self.update()
 
     @property
@@ -122,6 +126,14 @@ class ContrastStrip(QWidget):
             ink = mix(palette.color(Role.WindowText), self._color, 0.55)
             ink.setAlpha(170)
             painter.fillPath(path, ink)
+        else:
+            if self._note:
+                painter.setPen(quiet(palette))
+                elided = painter.fontMetrics().elidedText(
+                    self._note, Qt.TextElideMode.ElideRight, int(area.width()) - 8
+                )
+                painter.drawText(area, Qt.AlignmentFlag.AlignCenter, elided)
+            self.seen_empty.emit()
         painter.setPen(QPen(quiet(palette, 0.35), 1))
         painter.drawLine(QPointF(area.left(), area.bottom()), QPointF(area.right(), area.bottom()))
         painter.setPen(QPen(quiet(palette, 0.8), 1.4))

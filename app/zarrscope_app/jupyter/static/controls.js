@@ -53,6 +53,7 @@ const INK = "#8a8a8a";  // visible on light and on dark backgrounds: the theme m
 function strip(ui, c, i) {
   const canvas = el("canvas", { class: "zs-strip", title: ui.words["limit-lo"] + " · " + ui.words["limit-hi"], "data-strip": i });
   const span = c.high - c.low || 1;
+  let watching = null;  // asks for the histogram of a hidden channel when its place comes into view
   let lo = c.lo ?? c.low, hi = c.hi ?? c.high, held = "";
   function paint() {
     const dense = window.devicePixelRatio || 1, w = (canvas.width = Math.max(1, canvas.clientWidth * dense)), h = (canvas.height = Math.max(1, canvas.clientHeight * dense));
@@ -61,6 +62,13 @@ function strip(ui, c, i) {
       const most = Math.log1p(Math.max(...c.histogram));
       g.fillStyle = INK; g.globalAlpha = 0.6;
       c.histogram.forEach((n, k) => { const tall = (Math.log1p(n) / most) * (h - 2); g.fillRect((k / c.histogram.length) * w, h - tall, w / c.histogram.length + 0.5, tall); });
+    }
+    else if (c.unmeasured) {
+      g.fillStyle = INK; g.font = `${10 * dense}px sans-serif`; g.textAlign = "center"; g.textBaseline = "middle";
+      g.fillText(c.unmeasured, w / 2, h / 2, w - 8 * dense);
+    } else if (!c.visible && !watching) {
+      watching = new IntersectionObserver((seen) => { if (seen.some((e) => e.isIntersecting)) { watching.disconnect(); ui.line.send("slice.want_histogram", i); } });
+      watching.observe(canvas);
     }
     const fade = g.createLinearGradient(x(lo), 0, Math.max(x(hi), x(lo) + 1), 0), ramp = c.ramp.length ? c.ramp : ["#000", hex(c.color)];
     ramp.forEach((color, k) => fade.addColorStop(c.inverted ? 1 - k / (ramp.length - 1) : k / (ramp.length - 1), color));

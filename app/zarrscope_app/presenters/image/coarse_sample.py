@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from zarrscope.model.frozen import frozen
-from zarrscope.runtime.threads import JobResult, Owner
-from zarrscope.view.loader import ChunkLoader, ChunkResult
+from zarrscope.runtime.threads import JobResult, Owner, Priority
+from zarrscope.view.loader import VISIBLE, ChunkLoader, ChunkResult
 from zarrscope.view.render import Plane
 from zarrscope_app.presenters.image.painting import LayerKey, Measure, assemble, measure
 from zarrscope_app.presenters.image.planning import RequestedView, channel_source
@@ -34,6 +34,7 @@ def measure_coarsest(
     view: RequestedView,
     wanted: Sequence[SampledChannel],
     done: Callable[[dict[LayerKey, Measure]], None],
+    priority: Priority = VISIBLE,
 ) -> bool:
     """Measures channels of the displayed plane at its coarsest level, and calls `done`. Returns False, and reads
     nothing, if the plane exceeds MAX_CHUNKS or MAX_BYTES."""
@@ -67,7 +68,7 @@ def measure_coarsest(
 
         owner.decode(work, measured)
 
-    loader.request(owner, array, indices, came, read)
+    loader.request(owner, array, indices, came, read, priority)
     return True
 
 

@@ -157,7 +157,7 @@ class Display(ABC):
             if part in at.parts and part != at.part:
                 if CYCLIC in colormaps.titles() and "phase" in (part, at.part):
                     at.colormap = CYCLIC if part == "phase" else ""
-                at.part, at.lo, at.hi, at.histogram = part, None, None, ()
+                at.part, at.lo, at.hi, at.histogram, at.unmeasured = part, None, None, (), ""
         self._restyle()
         self._plan_soon()
 

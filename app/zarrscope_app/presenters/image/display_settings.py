@@ -31,6 +31,8 @@ class ChannelStyle:
     gamma: float = 1.0
     inverted: bool = False
     histogram: tuple[int, ...] = ()
+    unmeasured: str = ""
+    """The reason why there is no histogram of a hidden channel, in words; "" if it was not asked for yet."""
     colormap: str = ""
     """The title of a colour map of colormaps.py; "" for the plain colour `color`."""
     parts: tuple[str, ...] = ()
@@ -91,6 +93,7 @@ class ChannelStyle:
             limit_step(self.lo, self.hi, integers=self.integers)
             if self.lo is not None and self.hi is not None
             else 0.0,
+            "" if self.histogram or self.visible else self.unmeasured,
         )
 
 

@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 from psygnal import Signal
 
-from zarrscope.runtime.threads import Owner
+from zarrscope.runtime.threads import Owner, Priority
 from zarrscope.view.image import Image
-from zarrscope.view.loader import ChunkLoader
+from zarrscope.view.loader import VISIBLE, ChunkLoader
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.coalesce import CoalescedCall
 from zarrscope_app.presenters.failed_chunks import TellsFailedChunks
@@ -312,10 +312,19 @@ class SlicePresenter(ReadsOut, Navigation, Display, WaitMessages, TellsFailedChu
         return self._lock
 
     def _measure_coarsest(
-        self, wanted: Sequence[SampledChannel], done: Callable[[dict[LayerKey, Measure]], None]
+        self,
+        wanted: Sequence[SampledChannel],
+        done: Callable[[dict[LayerKey, Measure]], None],
+        priority: Priority = VISIBLE,
     ) -> bool:
         view = self._view(self._index)
-        return view is not None and measure_coarsest(self._owner, self._loader, view, wanted, done)
+        return view is not None and measure_coarsest(self._owner, self._loader, view, wanted, done, priority)
+
+    def want_histogram(self, channel: int) -> None:
+        """Reads the histogram of a hidden channel in the background, when the picture is complete. A host calls it when
+        the place for the histogram comes into view; later calls do nothing."""
+        if self._contrast.want(channel):
+            self._paints.soon()
 
     def _settings(self) -> DisplaySettings:
         return display_settings(self._channels, self._labels, self._dots)

@@ -144,6 +144,8 @@ class ChannelView:
     """Whether the channel is the opacity of the other channels; it then has neither colour nor contrast."""
     limit_step: float = 0.0
     """The step by which a control changes a contrast limit."""
+    unmeasured: str = ""
+    """A text for the place of the histogram: why a hidden channel has none, or that it is being read."""
 
 
 @frozen

@@ -26,6 +26,9 @@ _NUMBER = r"[+−-]?(?:\d[\d,]*\.?\d*|[.,]\d+)(?:[eE][+-]?\d+)?"
 _RANGE = re.compile(rf"(?P<lo>{_NUMBER})\s*(?:–|—|-|\.\.+|to|\s)\s*(?P<hi>{_NUMBER})")
 _WHOLE = re.compile(r"[+-]?\d+")
 EMPTY_CELL = "no image"
+HISTOGRAM_LOADING = "Reading…"
+HISTOGRAM_TOO_LARGE = "Too large to measure while hidden"
+HISTOGRAM_UNREAD = "The values could not be read"
 
 
 def limit(value: float) -> str:
