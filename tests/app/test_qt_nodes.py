@@ -185,6 +185,7 @@ def test_a_long_sentence_about_a_job_ends_with_an_ellipsis(robot: QtRobot, place
     robot.session.jobs.run("Copy", lambda report, cancelled: report(0.5, long))
     robot.wait(lambda: bar.isVisible() and "Copy: Done." in bar.text.text(), "the end")
     bar.text.setText(long)
+    robot.wait(lambda: bar.text.width() > 100, "the layout of the bar")
     drawn = bar.text.grab().toImage()
     bar.text.setText(bar.text.fontMetrics().elidedText(long, Qt.TextElideMode.ElideRight, bar.text.width()))
     assert bar.text.text().endswith("…")

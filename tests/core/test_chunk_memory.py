@@ -97,6 +97,7 @@ def test_the_cache_keeps_to_its_limit_under_any_load(
     # The first load makes objects that stay for the whole process.
     load(ChunkLoader(loader.background, limit=limit), arrays, Random(seed), over)
     gc.collect()
+    gc.freeze()  # collecting among the objects of all tests before this one takes seconds while allocations are traced
     tracemalloc.start()
     try:
         threads = [
@@ -117,6 +118,7 @@ def test_the_cache_keeps_to_its_limit_under_any_load(
         resident = sum(each.size for each in made.statistics("filename"))
     finally:
         tracemalloc.stop()
+        gc.unfreeze()
     assert over == []
     assert resident <= limit + (1 << 20), "what Python itself says is held"
     if limit >= 3 << 20 and viewers > 1 and failing > 1:  # failed chunks are not cached
