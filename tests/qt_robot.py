@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from qtpy import QtTest
 from qtpy.QtCore import QModelIndex, QPoint, QPointF, Qt
-from qtpy.QtGui import QImage, QMouseEvent
+from qtpy.QtGui import QContextMenuEvent, QImage, QMouseEvent
 from qtpy.QtWidgets import (
     QAbstractButton,
     QApplication,
@@ -19,6 +21,7 @@ from qtpy.QtWidgets import (
     QPlainTextEdit,
     QPushButton,
     QTextBrowser,
+    QTreeWidget,
 )
 
 from contracts.journeys import SECONDS, Robot
@@ -26,6 +29,8 @@ from narrowing import not_none
 from zarrscope_app.presenters import Forgetful, Session, SlicePresenter, TileState
 from zarrscope_app.presenters.commands import command
 from zarrscope_app.presenters.session.actions import can_undo
+from zarrscope_app.qt.export_dialog import ExportDialog
+from zarrscope_app.qt.node_form import NodeDialog
 from zarrscope_app.qt.window import Window
 
 QTest: Any = QtTest.QTest  # PyQt6 declares its static functions as methods
@@ -296,6 +301,106 @@ class QtRobot(Robot):
         wanted = {"mine": "Keep mine", "theirs": "Take theirs"}[whose]
         self.qtbot.mouseClick(next(b for b in buttons if b.text() == wanted), Qt.MouseButton.LeftButton)
 
+    # -------------------------------------------------- actions
+    def choose_in_menu(self, command: str) -> None:
+        """Opens the context menu of the selected row, and clicks the entry of a command."""
+        view, menu = self.window.tree.view, self.window.menus.menus["node"]
+        action, path = self.window.menus.actions[command], self.session.state.path
+        self.wait(action.isEnabled, f"{command} on {path}")
+        viewport = not_none(view.viewport())
+        at = view.visualRect(self._index(path)).center()
+        asked = QContextMenuEvent(QContextMenuEvent.Reason.Mouse, at, viewport.mapToGlobal(at))
+        QApplication.sendEvent(viewport, asked)
+        self.wait(menu.isVisible, "the menu")
+        QTest.mouseClick(menu, Qt.MouseButton.LeftButton, pos=menu.actionGeometry(action).center())
+        self.wait(lambda: not menu.isVisible(), "the menu closed")
+
+    def fill_in(self, texts: Mapping[str, str]) -> NodeDialog:
+        """Returns the open dialog of an action with these fields filled in, when its plan is ready."""
+        dialog = self.window.nodes.dialog
+        assert dialog is not None
+        self.wait(lambda: set(texts) <= set(dialog.rows), "the fields")
+        for id, text in texts.items():
+            editor = dialog.rows[id].editor
+            if isinstance(editor, QComboBox):
+                editor.setFocus()
+                editor.setCurrentIndex(editor.findData(text))
+                editor.activated.emit(editor.currentIndex())
+                continue
+            assert isinstance(editor, QLineEdit)
+            editor.selectAll()
+            QTest.keyClicks(editor, text)
+        planned = dialog._presenter
+
+        def done() -> bool:
+            given = {field.id: field.text for field in planned.state.fields}
+            return dialog.act.isEnabled() and not planned.state.planning and texts.items() <= given.items()
+
+        self.wait(done, "the plan of what was typed")
+        assert dialog.sentence.text()
+        return dialog
+
+    def act(self, command: str, **fields: str) -> None:
+        self.choose_in_menu(command)
+        QTest.mouseClick(self.fill_in(fields).act, Qt.MouseButton.LeftButton)
+
+    def rename(self, name: str) -> None:
+        """Types the name in the tree."""
+        self.choose_in_menu("rename-node")
+        view = self.window.tree.view
+        self.wait(lambda: bool(view.findChildren(QLineEdit)), "a field over the name")
+        field = view.findChildren(QLineEdit)[0]
+        field.selectAll()
+        QTest.keyClicks(field, name)
+        QTest.keyClick(field, Qt.Key.Key_Return)
+
+    def undo_act(self) -> None:
+        undo = self.window.jobs_bar.undo
+        self.wait(undo.isVisible, "the button")
+        QTest.mouseClick(undo, Qt.MouseButton.LeftButton)
+
+    def export(self, target: Path) -> None:
+        self.window.menus.actions["export"].trigger()
+        dialogs = self.window.findChildren(ExportDialog)
+        assert len(dialogs) == 1
+        dialog = dialogs[0]
+        self.wait(dialog.isVisible, "the dialog")
+        state = self.session.export
+        for box, chosen in ((dialog.what, "node"), (dialog.format, "npy")):
+            self.wait(partial(_offers, box, chosen), chosen)
+            box.setCurrentIndex(box.findData(chosen))
+            box.activated.emit(box.currentIndex())
+            self.wait(partial(lambda chosen: chosen in (state.state.what, state.state.format), chosen), chosen)
+        self.wait(lambda: dialog.format.currentData() == "npy" and state.state.ready, "the proposed file")
+        dialog.target.selectAll()
+        QTest.keyClicks(dialog.target, str(target))
+        dialog.target.editingFinished.emit()  # as when the line loses the focus, which only an active dialog has
+        self.wait(lambda: state.state.target == str(target) and state.state.ready and dialog.go.isEnabled(), "its size")
+        QTest.mouseClick(dialog.go, Qt.MouseButton.LeftButton)
+
+    def check(self) -> None:
+        self._show_tab("problems")
+        problems = self.window.problems
+        self.wait(lambda: problems.check.isVisible() and problems.check.isEnabled(), "the button")
+        QTest.mouseClick(problems.check, Qt.MouseButton.LeftButton)
+
+    def _show_tab(self, id: str) -> None:
+        """Clicks the tab of a view."""
+        tabs = self.window.tabs
+        bar = not_none(tabs.tabBar())
+        QTest.mouseClick(bar, Qt.MouseButton.LeftButton, pos=bar.tabRect(tabs.indexOf(tabs.pages[id])).center())
+
+    def choose_cell(self, path: str) -> None:
+        grid = self.window.overview.grid
+        self.wait(lambda: any(cell.path == path for cell in grid._cells.values()), f"{path} in the overview")
+        cell = next(cell for cell in grid._cells.values() if cell.path == path)
+        QTest.mouseClick(grid, Qt.MouseButton.LeftButton, pos=grid.place_of(cell.row, cell.column).center())
+
+    def next_image(self) -> None:
+        action = self.window.menus.actions["next-image"]
+        self.wait(action.isEnabled, "the command")
+        QTest.keyClick(self.window, Qt.Key.Key_F8)
+
     # -------------------------------------------------- words
     def sees(self, text: str) -> bool:
         return any(text in shown for shown in self._texts())
@@ -313,6 +418,8 @@ class QtRobot(Robot):
             yield f"{row.index.text()} {row.end.text()}"
         for widget in window.findChildren(QTextBrowser) + window.findChildren(QPlainTextEdit):
             yield widget.toPlainText()
+        for tree in window.findChildren(QTreeWidget):
+            yield from (not_none(tree.topLevelItem(row)).text(0) for row in range(tree.topLevelItemCount()))
         for index, _ in self._shown():
             for role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole):
                 for column in (0, 1):
@@ -320,6 +427,11 @@ class QtRobot(Robot):
         for place in range(window.form.model.size):
             for column in range(3):
                 yield str(window.form.model.at(place, column).data() or "")
+
+
+def _offers(box: QComboBox, chosen: str) -> bool:
+    """Whether a list offers an entry of this id."""
+    return box.findData(chosen) >= 0
 
 
 def wait_for_picture(robot: QtRobot, view: SlicePresenter, expected: np.ndarray) -> None:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from contracts.journeys import PLANES, SECONDS, Journeys, Robot, Shelf, brightness, small_image, tree_of_all_kinds
+from contracts.act_journeys import ActJourneys
+from contracts.journeys import PLANES, SECONDS, Robot, Shelf, brightness, small_image, tree_of_all_kinds
 from zarrscope.nodes.opening import open as open_hierarchy
 from zarrscope.runtime.threads import Mailbox
 from zarrscope.view import loader as chunks
@@ -21,6 +23,7 @@ from zarrscope_app.presenters import SessionStatus, Tile, TileState
 from zarrscope_app.presenters.image.composition import compose
 
 PIXELS = (128, 128)
+WITHOUT_ACTIONS = "the notebook's widget has no actions on nodes: a cell has zarrscope itself"
 
 
 class Browser:
@@ -235,11 +238,47 @@ class JupyterRobot(Robot):
     def resolve(self, whose: str) -> None:
         self.page.send("edit.resolve", whose)
 
+    def act(self, command: str, **fields: str) -> None:
+        pytest.skip(WITHOUT_ACTIONS)
+
+    def rename(self, name: str) -> None:
+        pytest.skip(WITHOUT_ACTIONS)
+
+    def undo_act(self) -> None:
+        pytest.skip(WITHOUT_ACTIONS)
+
+    def export(self, target: Path) -> None:
+        self.page.send("export", "begin")
+        self.wait(lambda: bool(self.page.widget.export.get("whats")), "the pane")
+        assert "node" in [id for id, _ in self.page.widget.export["whats"]]
+        self.page.send("export", "choose", "node", "npy", str(target))
+        self.wait(lambda: self._planned(target), "its size")
+        self.page.send("export", "run", False)
+
+    def _planned(self, target: Path) -> bool:
+        shown = self.page.widget.export
+        return bool(shown["target"] == str(target) and shown["ready"])
+
+    def check(self) -> None:
+        self.page.send("session.set_tab", "problems")
+        self.wait(lambda: self.page.view["panel"].get("check") == "check-begin", "the button")
+        self.page.send("problems.check")
+
+    def choose_cell(self, path: str) -> None:
+        def cells() -> list[str]:
+            return [cell["path"] for cell in self.page.view["panel"].get("overview", {}).get("cells", ())]
+
+        self.wait(lambda: path in cells(), f"{path} in the overview")
+        self.page.send("session.select", path)
+
+    def next_image(self) -> None:
+        self.page.send("command", "next-image")
+
     def sees(self, text: str) -> bool:
         return bool(self.page.view) and any(text in shown for shown in self.page.texts())
 
 
-class TestJupyter(Journeys):
+class TestJupyter(ActJourneys):
     @pytest.fixture
     def robot(self) -> Iterator[JupyterRobot]:
         robot = JupyterRobot()

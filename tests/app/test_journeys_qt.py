@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from contracts.journeys import Journeys
+from contracts.act_journeys import ActJourneys
 from qt_robot import QtRobot
 
 
-class TestQt(Journeys):
+class TestQt(ActJourneys):
     @pytest.fixture
     def robot(self, qtbot: Any) -> Iterator[QtRobot]:
         robot = QtRobot(qtbot)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from contracts.journeys import SECONDS, Journeys, Robot
+from contracts.act_journeys import ActJourneys
+from contracts.journeys import SECONDS, Robot
 from zarrscope.runtime.threads import Mailbox
 from zarrscope_app.presenters import ROOT, Session
-from zarrscope_app.presenters.commands import command
+from zarrscope_app.presenters.commands import NODE_COMMANDS, command
+from zarrscope_app.presenters.image.overview import OverviewPresenter
 from zarrscope_app.presenters.session.actions import open_name, perform
 
 PIXELS = (128, 128)
@@ -112,6 +115,39 @@ class ScriptRobot(Robot):
         assert whose in ("mine", "theirs")
         self.session.edit.resolve("mine" if whose == "mine" else "theirs")
 
+    def act(self, command: str, **fields: str) -> None:
+        nodes = self.session.nodes
+        nodes.begin(NODE_COMMANDS[command], self.session.state.path)
+        for id, text in fields.items():
+            nodes.set_field(id, text)
+        self.wait(lambda: nodes.state.ready, "the plan")
+        nodes.carry_out()
+
+    def rename(self, name: str) -> None:
+        self.session.nodes.rename(self.session.state.path, name)
+
+    def undo_act(self) -> None:
+        self.session.nodes.undo()
+
+    def export(self, target: Path) -> None:
+        export = self.session.export
+        export.begin()
+        export.choose("node", "npy", str(target))
+        self.wait(lambda: export.state.ready, "its size")
+        assert export.run() is not None
+
+    def check(self) -> None:
+        self.session.set_tab("problems")
+        self.session.problems.check()
+
+    def choose_cell(self, path: str) -> None:
+        overview = self.session.tabs.presenters["overview"]
+        assert isinstance(overview, OverviewPresenter)
+        self.session.select(next(cell.path for cell in overview.state.cells if cell.path == path))
+
+    def next_image(self) -> None:
+        assert perform(self.session, "next-image")
+
     def sees(self, text: str) -> bool:
         return any(text in shown for shown in self._texts())
 
@@ -133,9 +169,11 @@ class ScriptRobot(Robot):
         for field in form.fields:
             yield from (field.label, field.text, field.error)
         yield session.metadata.text()
+        yield session.problems.sentence
+        yield from (row.text for row in session.problems.rows)
 
 
-class TestScript(Journeys):
+class TestScript(ActJourneys):
     @pytest.fixture
     def robot(self) -> Iterator[ScriptRobot]:
         robot = ScriptRobot()

@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 from textual.widgets import Input, Static
 
-from contracts.journeys import SECONDS, Journeys, Robot
+from contracts.act_journeys import ActJourneys
+from contracts.journeys import SECONDS, Robot
 from narrowing import not_none
 from zarrscope_app.presenters import KINDS
 from zarrscope_app.presenters.commands import command
@@ -23,7 +24,9 @@ from zarrscope_app.tui.app import Explorer
 from zarrscope_app.tui.conflict import ConflictSheet
 from zarrscope_app.tui.form_lines import FormLines
 from zarrscope_app.tui.lines import Lines, TreeLines
+from zarrscope_app.tui.picker import Picker
 from zarrscope_app.tui.picture import PictureWidget
+from zarrscope_app.tui.plate import PlateLines
 from zarrscope_app.tui.sheet import Sheet
 
 SIZE = (160, 60)
@@ -257,6 +260,81 @@ class TextualRobot(Robot):
         self.wait(lambda: self.app is not None and isinstance(self.app.screen, ConflictSheet), "the dialog")
         self.press(whose[0].upper())
 
+    # -------------------------------------------------- actions
+    def _command(self, id: str) -> None:
+        """Runs a command that it finds by its name."""
+        assert self.app is not None
+        label = self.session.nodes.undo_label if id == "undo-node" else command(id).label.rstrip("…")
+        self.focus("#tree")
+        self.press("ctrl+p")
+        self.wait(lambda: isinstance(self.top, Picker), "the commands")
+        self.press(*_keys(label))
+        self.wait(lambda: bool(self.top.found) and self.top.found[0][0] == id, label)
+        self.press("enter")
+
+    @property
+    def top(self) -> Any:
+        """The dialog in front."""
+        assert self.app is not None
+        return self.app.screen
+
+    def act(self, command: str, **fields: str) -> None:
+        nodes = self.session.nodes
+        self._command(command)
+        self.wait(lambda: bool(nodes.state.act) and not nodes.state.planning, "the form")
+        assert fields.keys() <= {field.id for field in nodes.state.fields}
+        for number, field in enumerate(nodes.state.fields):
+            self.press(*["down"] * bool(number))
+            if field.id in fields:
+                self.press("ctrl+u", *_keys(fields[field.id]))
+        self.wait(lambda: nodes.state.ready, "the plan")
+        self.press("enter")
+
+    def rename(self, name: str) -> None:
+        above = self.session.state.path.rpartition("/")[0]
+        self.act("rename-node", to=f"{above}/{name}")
+
+    def undo_act(self) -> None:
+        self.wait(lambda: bool(self.session.nodes.undo_label), "something to undo")
+        self._command("undo-node")
+
+    def export(self, target: Path) -> None:
+        assert self.app is not None
+        self._command("export")
+        for chosen in ("node", "npy"):
+            self.wait(lambda chosen=chosen: self._offers(chosen), chosen)  # type: ignore[misc]  # defaults of a lambda
+            rows = [id for id, _, _ in self.top.found]
+            self.press(*["down"] * rows.index(chosen), "enter")
+        entry = self.app.query_one("#entry", Input)
+        self.wait(lambda: self.app is not None and self.app.focused is entry, "the question for the file")
+        entry.value = ""
+        self.press(*_keys(str(target)), "enter")
+        state = self.session.export
+        self.wait(lambda: state.state.target == str(target) and state.state.ready, "its size")
+        self.wait(lambda: isinstance(self.top, Sheet), "the plan")
+        self.press("y")
+
+    def _offers(self, id: str) -> bool:
+        return isinstance(self.top, Picker) and id in [row for row, _, _ in self.top.found]
+
+    def check(self) -> None:
+        self.focus("#tree")
+        self.press("ctrl+k")
+
+    def choose_cell(self, path: str) -> None:
+        plate = self.focus("#overview")
+        assert isinstance(plate, PlateLines)
+        self.press("home", "pageup")
+        for _ in plate.state.cells:
+            if plate.cell is not None and plate.cell.path == path:
+                break
+            self.press("right")
+        assert not_none(plate.cell).path == path
+        self.press("enter")
+
+    def next_image(self) -> None:
+        self.press("f8")
+
     # -------------------------------------------------- words
     def sees(self, text: str) -> bool:
         assert self.app is not None
@@ -270,11 +348,17 @@ class TextualRobot(Robot):
         return any(text in one for one in shown)
 
 
+def _keys(text: str) -> list[str]:
+    """The keys that type a text."""
+    named = {"/": "slash", ".": "full_stop", " ": "space", ",": "comma", "-": "minus", "_": "underscore"}
+    return [named.get(letter, letter) for letter in text]
+
+
 def _text(widget: Static) -> str:
     return str(widget.content) if widget.display else ""
 
 
-class TestTextual(Journeys):
+class TestTextual(ActJourneys):
     @pytest.fixture
     def robot(self) -> Iterator[TextualRobot]:
         robot = TextualRobot()

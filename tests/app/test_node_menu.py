@@ -12,12 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 from qtpy.QtCore import Qt
-from qtpy.QtGui import QContextMenuEvent
-from qtpy.QtWidgets import QApplication, QComboBox, QLineEdit, QScrollArea, QToolButton
+from qtpy.QtWidgets import QLineEdit, QScrollArea, QToolButton
 
 import zarrscope
 from contracts.operations import contents
-from narrowing import not_none
 from qt_robot import QTest, QtRobot
 from zarrscope.nodes import move as moving
 from zarrscope.nodes import trash
@@ -52,41 +50,12 @@ def choose(robot: QtRobot, path: str, command: str) -> None:
         robot.expand(each)
     robot.select(path)
     robot.wait(lambda: robot.session.state.path == path and not robot.session.state.selecting, path)
-    view, menu, action = robot.window.tree.view, robot.window.menus.menus["node"], robot.window.menus.actions[command]
-    robot.wait(action.isEnabled, f"{command} on {path}")
-    viewport = view.viewport()
-    at = view.visualRect(robot._index(path)).center()
-    asked = QContextMenuEvent(QContextMenuEvent.Reason.Mouse, at, not_none(viewport).mapToGlobal(at))
-    QApplication.sendEvent(viewport, asked)
-    robot.wait(menu.isVisible, "the menu")
-    QTest.mouseClick(menu, Qt.MouseButton.LeftButton, pos=menu.actionGeometry(action).center())
-    robot.wait(lambda: not menu.isVisible(), "the menu closed")
+    robot.choose_in_menu(command)
 
 
 def filled(robot: QtRobot, texts: Mapping[str, str]) -> NodeDialog:
     """Returns the open dialog with these fields filled in, when its plan is ready."""
-    dialog = robot.window.nodes.dialog
-    assert dialog is not None
-    robot.wait(lambda: set(texts) <= set(dialog.rows), "the fields")
-    for id, text in texts.items():
-        editor = dialog.rows[id].editor
-        if isinstance(editor, QComboBox):
-            editor.setFocus()
-            editor.setCurrentIndex(editor.findData(text))
-            editor.activated.emit(editor.currentIndex())
-            continue
-        assert isinstance(editor, QLineEdit)
-        editor.selectAll()
-        QTest.keyClicks(editor, text)
-    planned = dialog._presenter
-
-    def done() -> bool:
-        given = {field.id: field.text for field in planned.state.fields}
-        return dialog.act.isEnabled() and not planned.state.planning and texts.items() <= given.items()
-
-    robot.wait(done, "the plan of what was typed")
-    assert dialog.sentence.text()
-    return dialog
+    return robot.fill_in(texts)
 
 
 def ended(robot: QtRobot, title: str) -> QToolButton:

@@ -31,6 +31,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -324,6 +325,36 @@ class Robot(abc.ABC):
     @abc.abstractmethod
     def resolve(self, whose: str) -> None:
         """Answers the question about a conflict with "mine" or "theirs"."""
+
+    # -------------------------------------------------- actions
+    @abc.abstractmethod
+    def act(self, command: str, **fields: str) -> None:
+        """Gives one of commands.NODE_COMMANDS for the selected node, fills in these fields of its form, and starts the
+        action when its plan is displayed."""
+
+    @abc.abstractmethod
+    def rename(self, name: str) -> None:
+        """Gives the selected node another name."""
+
+    @abc.abstractmethod
+    def undo_act(self) -> None:
+        """Undoes the last action on nodes."""
+
+    @abc.abstractmethod
+    def export(self, target: Path) -> None:
+        """Starts the export of the whole selected array to a .npy file."""
+
+    @abc.abstractmethod
+    def check(self) -> None:
+        """Starts the check of the selected node and all beneath, and shows the problems."""
+
+    @abc.abstractmethod
+    def choose_cell(self, path: str) -> None:
+        """Clicks a well of the displayed plate, or a field of the displayed well."""
+
+    @abc.abstractmethod
+    def next_image(self) -> None:
+        """Gives the command or key for the next field."""
 
     # -------------------------------------------------- words
     @abc.abstractmethod

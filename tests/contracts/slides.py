@@ -37,16 +37,18 @@ def image(place: Path, names: tuple[str, ...], *, planes: int = 2, side: int = 1
             made[...] = np.arange(1, 1 + shape[-1], dtype="u1")
 
 
-def plate(place: Path) -> None:
-    """A plate of a row of three wells, each with one field."""
+def plate(place: Path, fields: int = 1) -> None:
+    """A plate of a row of three wells. Each has this number of fields."""
     wells = [{"path": f"A/{c + 1}", "rowIndex": 0, "columnIndex": c} for c in range(3)]
     stated = {"rows": [{"name": "A"}], "columns": [{"name": n} for n in "123"], "wells": wells, "version": "0.5"}
     with zarrscope.open(str(place), "w-") as h:
         h.root.attrs.put({"ome": {"version": "0.5", "plate": stated}})
         for well in wells:
-            h.create_group(f"/{well['path']}", {"ome": {"version": "0.5", "well": {"images": [{"path": "0"}]}}})
+            images = [{"path": str(field)} for field in range(fields)]
+            h.create_group(f"/{well['path']}", {"ome": {"version": "0.5", "well": {"images": images}}})
     for well in wells:
-        image(place / str(well["path"]) / "0", ("DAPI",))
+        for field in range(fields):
+            image(place / str(well["path"]) / str(field), ("DAPI",))
 
 
 def stored(folder: Path) -> list[dict[str, Any]]:
