@@ -173,6 +173,23 @@ def test_a_size_typed_with_a_unit_gives_it_to_axes_without_one(open_form: Callab
     assert [field(s, f"unit/{axis}").text for axis in (0, 1, 2)] == ["", "", ""], "one step"
 
 
+@pytest.mark.parametrize("ends", [("300", "400"), ("-50", "-20")])
+@pytest.mark.parametrize("order", [("start", "end"), ("end", "start")])
+def test_both_ends_of_a_window_can_be_typed_in_either_order(
+    open_form: Callable[..., Session], place: str, ends: tuple[str, str], order: tuple[str, str], mailbox: Mailbox
+) -> None:
+    s = open_form(place)
+    texts = {"start": ends[0], "end": ends[1]}
+    for name in order:
+        s.edit.edit(f"channel/0/{name}", texts[name])
+    assert s.edit.state.can_save, s.edit.state.sentence
+    assert [field(s, f"channel/0/{name}").text for name in ("start", "end")] == [*ends]
+    s.edit.save()
+    mailbox.run_until(lambda: s.edit.state.status is EditStatus.CLEAN, SECONDS)
+    (channel,) = zarrscope.open(place).root.attributes["ome"]["omero"]["channels"]
+    assert (channel["window"]["start"], channel["window"]["end"]) == tuple(map(int, ends))
+
+
 def test_a_limit_of_contrast_may_have_a_comma(open_form: Callable[..., Session], place: str) -> None:
     s = open_form(place)
     s.edit.edit("channel/0/start", "0,5")

@@ -288,6 +288,16 @@ def test_channels_that_are_not_stated_are_all_stated_validly() -> None:
     assert not [finding for finding in check(after.value) if finding.strength == "must"]
 
 
+def test_a_colour_turns_a_greyscale_image_into_a_coloured_one() -> None:
+    channel = {"label": "a", "color": "FFFFFF", "window": {"start": 0, "end": 1, "min": 0, "max": 1}}
+    attributes = {"omero": {"channels": [channel], "rdefs": {"model": "greyscale"}}}
+    pointers = ["/omero/channels/0/color", "/omero/rdefs/model"]
+    assert [each.pointer for each in set_channel(attributes, 0, ChannelEdit(color="00FF00"))] == pointers
+    assert [each.pointer for each in set_channel(attributes, 0, ChannelEdit(label="b"))] == ["/omero/channels/0/label"]
+    attributes["omero"]["rdefs"] = {"model": "color"}
+    assert [each.pointer for each in set_channel(attributes, 0, ChannelEdit(color="00FF00"))] == pointers[:1]
+
+
 @pytest.mark.parametrize(
     "change",
     [

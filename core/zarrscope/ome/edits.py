@@ -158,7 +158,7 @@ def set_channel(
     """Changes label, colour, window and visibility of one channel.
 
     OME-Zarr requires that the metadata state all channels or none, each with a colour and a window. If they lack one,
-    it is added as the picture shows it.
+    it is added as the picture shows it. A new colour also turns the `model` of `rdefs` from "greyscale" into "color".
 
     Parameters
     ----------
@@ -190,8 +190,17 @@ def set_channel(
         raise Refused(f"There is no channel {channel}: the image has {total}", pointer=f"{at}/channels/{channel}")
     members = _members(change)
     if channel < len(listed) and isinstance(listed[channel], Mapping):
-        return _changed(listed[channel], f"{at}/channels/{channel}", members, change, limits)
-    return _added(omero, listed, at, total, channel, members, change, limits, shown())
+        found = _changed(listed[channel], f"{at}/channels/{channel}", members, change, limits)
+    else:
+        found = _added(omero, listed, at, total, channel, members, change, limits, shown())
+    return [*found, *(_in_colour(omero, at) if "color" in members else ())]
+
+
+def _in_colour(omero: object, at: str) -> list[Edit]:
+    """The edit that turns an image from greyscale into colour: other readers paint its channels white otherwise."""
+    rdefs = omero.get("rdefs") if isinstance(omero, Mapping) else None
+    is_grey = isinstance(rdefs, Mapping) and rdefs.get("model") == "greyscale"
+    return [edit(f"{at}/rdefs/model", "color")] if is_grey else []
 
 
 def _members(change: ChannelEdit) -> dict[str, Any]:

@@ -335,7 +335,8 @@ class NodeForm:
         if field is None or field.text != text or field.error or self.busy:
             self._set(pointer, text, field)
 
-    def _set(self, pointer: str, text: str, field: Field | None) -> None:
+    def _set(self, pointer: str, text: str, field: Field | None, *, alone: bool = False) -> None:
+        """Makes the edit of one field. Unless `alone`, texts beside it that were refused are then tried again."""
         kind: FieldKind = field.kind if field is not None else "text"
         draft = self._drafts.selected
         if kind == "number" and not pointer.startswith(SIZE):  # a size may have a unit
@@ -349,9 +350,19 @@ class NodeForm:
             if draft is not None:
                 ask = partial(self.sections.edited, self._drafts.path, draft, pointer, text)
                 reads = self.sections.must_read(self._drafts.path, draft, pointer)
-                self._editor.change(pointer, lambda d, p: ask(), text, reads=reads)
+                if self._editor.change(pointer, lambda d, p: ask(), text, reads=reads) and not alone:
+                    self._background.in_turn(partial(self._try_again, draft, pointer))
         else:
             self._editor.change(pointer, lambda d, p: with_member(d, p, kind, text), text)
+
+    def _try_again(self, draft: Draft, pointer: str) -> None:
+        """Tries the refused texts of the fields beside an edited one again: the one end of a contrast window may fit
+        now that the other one was typed, too."""
+        row = pointer.rpartition("/")[0]
+        refused = [(other, text) for other, (text, _) in draft.errors.items() if other.rpartition("/")[0] == row]
+        for other, text in refused:
+            if other != pointer:
+                self._set(other, text, self.field(other), alone=True)
 
     def _wait(self, pointer: str, text: str) -> None:
         """Keeps a text until the hierarchy is open for writing. Texts are applied in the order of typing."""
