@@ -31,7 +31,7 @@ FAMILIES = {"v2": (1, 290), "v3": (1, 650), "draft": (4, 380), "n5": (1, 55), "b
 """The dialects of the manifest by their beginning → (every how many-th document is edited, how many that are at least).
 Of the 1,706 documents of the drafts, most are written from the texts of the specifications and much alike."""
 PIXEL_SIZES = {"v2": 15, "v3": 20, "ome-json": 50}
-"""How many images of a family are given another pixel size at least."""
+"""The least number of images of a family that get another pixel size."""
 READ_ONLY = ("demands the", "open for reading only")
 """Words of the reasons why a document is not written: an extension that is unknown here, a broken root."""
 
@@ -147,7 +147,7 @@ def why_other_files(before: dict[str, object], after: dict[str, object], edited:
 
 
 class Archive:
-    """What happened to the documents of one family of stores: counts, and sentences about what is wrong."""
+    """The edits of the documents of one family of stores: their counts, and sentences about faults."""
 
     def __init__(self, unpacked: Path, tmp_path: Path, mailbox: Mailbox, family: str) -> None:
         self.unpacked, self.tmp_path, self.mailbox, self.family = unpacked, tmp_path, mailbox, family

@@ -60,7 +60,7 @@ LEAST = {
     "valid": 28, "ome-zarr-py": 31, "channels of ome-zarr-py": 15, "napari-ome-zarr": 28,
     "channels of napari-ome-zarr": 13,
 }  # fmt: skip
-"""How many of the images each program finds valid or reads at least. ome-zarr-models 1.7 has no public model of 0.6;
+"""The least number of images that each program finds valid or reads. ome-zarr-models 1.7 has no public model of 0.6;
 napari-ome-zarr 0.10 reads no label images of 0.1 to 0.3, nor transformations of 0.6 whose output is a text."""
 
 _READ = """
