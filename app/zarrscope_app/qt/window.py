@@ -379,12 +379,12 @@ class Window(QMainWindow):
         return tuple(seen for found in windows for session in found.workspace.sessions for seen in session.seen)
 
     def _open_file(self) -> None:
-        path, _ = QFileDialog.getOpenFileName(self, LABELS["open-file-title"])
+        path, _ = QFileDialog.getOpenFileName(self, LABELS["open-file-title"], self.workspace.folder)
         if path:
             self.open(path)
 
     def _open_folder(self) -> None:
-        path = QFileDialog.getExistingDirectory(self, LABELS["open-folder-title"])
+        path = QFileDialog.getExistingDirectory(self, LABELS["open-folder-title"], self.workspace.folder)
         if path:
             self.open(path)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Protocol
@@ -140,6 +141,12 @@ class Workspace:
     def recent(self) -> tuple[Recent, ...]:
         """The addresses that were opened last, newest first."""
         return tuple(Recent(url, strings.clean(url, 90)) for url in self._recent)
+
+    @property
+    def folder(self) -> str:
+        """The folder of this computer that contains the place opened last, in which a dialog begins; "" for none."""
+        places = (url.partition("::")[0] for url in self._recent)
+        return next((os.path.dirname(os.path.abspath(place)) for place in places if os.path.isabs(place)), "")
 
     def drop(self, urls: Sequence[str]) -> None:
         """Opens places that were dropped on the window. Of one that is no Zarr, only the error stays."""
