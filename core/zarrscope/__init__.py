@@ -61,7 +61,7 @@ _LAZY = {
     "open_group": "nodes.opening",
 }
 _MODULES = {"moving": "nodes.move"}
-"""Former names of modules, for scripts that use them."""
+"""Names of modules that differ from their places, for scripts."""
 
 
 def __getattr__(name: str) -> Any:
@@ -79,4 +79,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    special = {name for name in globals() if name.startswith("__")}
+    return sorted({*special, *__all__, *_MODULES, "errors"})

@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from zarrscope.nodes.attributes import attributes_pointer
+
 if TYPE_CHECKING:
     from zarrscope.nodes.array import Array
     from zarrscope.nodes.hierarchy import Hierarchy
@@ -140,7 +142,7 @@ def _write(folder: Path, plan: Plan, size: Size, progress: Progress | None) -> N
     hierarchy = zarrscope.open(str(folder), mode="w-", dialect="v3")
     scenes = [Scene(step, plan.spacing, plan.shape, SEED) for step in range(plan.steps)]
     root = hierarchy.document("/")
-    hierarchy.save("/", root.set(hierarchy.attributes_pointer("/"), _image_attributes(plan, size)))
+    hierarchy.save("/", root.set(attributes_pointer(hierarchy, "/"), _image_attributes(plan, size)))
     hierarchy.create_group("/labels", attributes={"ome": {"version": "0.5", "labels": ["nuclei"]}})
     hierarchy.create_group("/labels/nuclei", attributes=_label_attributes(plan, scenes[0]))
     image = [_create(hierarchy, f"/{i}", plan, level, len(CHANNELS)) for i, level in enumerate(plan.levels)]

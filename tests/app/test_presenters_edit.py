@@ -10,6 +10,7 @@ import pytest
 
 from contracts.journeys import Shelf
 from zarrscope.jsondoc.document import Document
+from zarrscope.nodes.attributes import attributes_pointer
 from zarrscope.nodes.opening import open as open_hierarchy
 from zarrscope.runtime.threads import Mailbox
 from zarrscope_app.presenters import EditPresenter, EditStatus, Session
@@ -236,7 +237,7 @@ def test_changes_stay_while_one_looks_elsewhere(make: Any) -> None:
 def test_edits_that_were_put_back_are_saved_before_their_node_is_open(make: Any, shelf: Shelf) -> None:
     _, mailbox, session = make()
     hierarchy = session.hierarchy
-    draft = Draft(hierarchy.document("/g"), hierarchy.attributes_pointer("/g"))
+    draft = Draft(hierarchy.document("/g"), attributes_pointer(hierarchy, "/g"))
     draft.make_again([("/name", '"mine"')])
     edit = EditPresenter(session.owner)
     edit.attach(hierarchy, True)

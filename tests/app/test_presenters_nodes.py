@@ -16,6 +16,7 @@ from narrowing import as_array
 from zarrscope.errors import Refused
 from zarrscope.nodes import move as moving
 from zarrscope.nodes import trash
+from zarrscope.nodes.attributes import attributes_pointer
 from zarrscope.ome import validate
 from zarrscope.runtime.threads import JobResult, Mailbox
 from zarrscope.stores.dry_run import DryRunStore
@@ -322,7 +323,7 @@ def image(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
         own = {"ome": {"version": "0.5", **own}}
     else:
         own["multiscales"][0]["version"] = "0.4"
-    document = h.document("/").set(h.attributes_pointer("/"), own)
+    document = h.document("/").set(attributes_pointer(h, "/"), own)
     h.save("/", document)
     for k in range(3):
         array = h.create_array(f"/{k}", shape=(2, 64 >> k, 48 >> k), dtype="uint16", chunks=(1, 16, 16))

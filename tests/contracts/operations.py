@@ -24,6 +24,7 @@ from zarrscope.model.storage import ABSENT
 from zarrscope.nodes import move as moving
 from zarrscope.nodes import trash
 from zarrscope.nodes.array import Array
+from zarrscope.nodes.attributes import attributes_pointer
 from zarrscope.nodes.hierarchy import Group, Hierarchy
 from zarrscope.nodes.trash_record import RECORD
 from zarrscope.stores.dry_run import DryRunStore, Operation, ordered
@@ -247,7 +248,7 @@ def test_attributes_change_and_every_other_byte_stays(name: str) -> None:
     hierarchy = example(name)
     for path in ("/g/a", "/g"):
         document = hierarchy.document(path)
-        pointer = f"{hierarchy.attributes_pointer(path)}/who"
+        pointer = f"{attributes_pointer(hierarchy, path)}/who"
         hierarchy.save(path, document.set(pointer, "new"))
         stored = hierarchy.store.get(document.key) or b""
         assert stored == document.bytes.replace(

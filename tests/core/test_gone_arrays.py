@@ -20,6 +20,7 @@ from narrowing import as_array, not_none
 from zarrscope.errors import Conflict, NotFound, ZarrscopeError
 from zarrscope.nodes import move as moving
 from zarrscope.nodes.array import Array
+from zarrscope.nodes.attributes import attributes_pointer
 from zarrscope.nodes.hierarchy import Hierarchy
 from zarrscope.runtime.threads import Background
 from zarrscope.stores.local.store import LocalStore
@@ -95,7 +96,7 @@ def test_attributes_and_growth_leave_it_the_array_it_was(name: str, store: Store
     old = an_array(hierarchy, "/a")
     again = copied(old)
     document = hierarchy.document("/a")
-    hierarchy.save("/a", document.set(f"{hierarchy.attributes_pointer('/a')}/note", [1, 2]))
+    hierarchy.save("/a", document.set(f"{attributes_pointer(hierarchy, '/a')}/note", [1, 2]))
     found = zarrscope.open(store, "r+", dialect=name)["/a"]
     assert isinstance(found, Array)
     found.resize((20, 20))

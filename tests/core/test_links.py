@@ -19,6 +19,7 @@ from narrowing import as_array
 from zarrscope import convert
 from zarrscope.check.hierarchy import check
 from zarrscope.errors import OutsideLink
+from zarrscope.nodes.attributes import attributes_pointer
 from zarrscope.stores.local.links import MOST_LINKS
 from zarrscope.stores.local.store import LocalStore
 from zarrscope.stores.memory import MemoryStore
@@ -76,7 +77,7 @@ def test_what_a_link_leads_to_is_never_written(dialect: str, tmp_path: Path) -> 
     group, array = hierarchy["g"], hierarchy["g/a"]
     assert isinstance(array, zarrscope.Array)
     document = hierarchy.document("g")
-    base = hierarchy.attributes_pointer("g")
+    base = attributes_pointer(hierarchy, "g")
     hierarchy.save("g", document.set_text(base + "/note", '"y"'))
     array[:4, :4] = 7
     array.resize((4, 8))

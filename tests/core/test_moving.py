@@ -16,6 +16,7 @@ from contracts.operations import NAMES, VALUES, an_array, contents, example, is_
 from narrowing import as_array
 from zarrscope.nodes import move as moving
 from zarrscope.nodes.array import Array
+from zarrscope.nodes.attributes import attributes_pointer
 from zarrscope.nodes.consolidated import STALE
 from zarrscope.stores.local.store import LocalStore
 from zarrscope.stores.memory import MemoryStore
@@ -70,7 +71,7 @@ def test_the_consolidated_copy_follows_every_operation(name: str, local: bool, t
         lambda: an_array(hierarchy, "/g/new/array"),
         lambda: hierarchy["/another"].resize((2, 2)),
         lambda: moving.move(hierarchy, "/another", "/g/new", replace=True),
-        lambda: hierarchy.save("/g", hierarchy.document("/g").set(hierarchy.attributes_pointer("/g") + "/who", "me")),
+        lambda: hierarchy.save("/g", hierarchy.document("/g").set(attributes_pointer(hierarchy, "/g") + "/who", "me")),
     ]
     for act in acts:
         act()
@@ -98,7 +99,7 @@ def test_copies_in_groups_between_follow_too(name: str) -> None:
     assert in_step(inner)
     hierarchy.erase("/g/in/b")
     assert in_step(inner)
-    hierarchy.save("/g/in/a", hierarchy.document("/g/in/a").set(hierarchy.attributes_pointer("/g/in/a") + "/who", "x"))
+    hierarchy.save("/g/in/a", hierarchy.document("/g/in/a").set(attributes_pointer(hierarchy, "/g/in/a") + "/who", "x"))
     assert in_step(inner)
     hierarchy.consolidate()
     assert in_step(store)
@@ -131,7 +132,7 @@ def test_a_copy_that_cannot_follow_is_called_stale_and_can_be_made_anew(name: st
 def test_a_copy_spells_documents_as_they_are_spelled(name: str) -> None:
     hierarchy = example(name)
     document = hierarchy.document("/g")
-    hierarchy.save("/g", document.set_text(hierarchy.attributes_pointer("/g") + "/odd", '[1.500, 1e+3, "\\u00b5"]'))
+    hierarchy.save("/g", document.set_text(attributes_pointer(hierarchy, "/g") + "/odd", '[1.500, 1e+3, "\\u00b5"]'))
     hierarchy.consolidate()
     holder = {"v3": "zarr.json", "v2": ".zmetadata", "draft-2020": "meta/root/consolidated/.zmetadata"}[name]
     assert b'[1.500, 1e+3, "\\u00b5"]' in (hierarchy.store.get(holder) or b"")

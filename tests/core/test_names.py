@@ -24,6 +24,7 @@ from zarrscope.errors import Refused, ZarrscopeError
 from zarrscope.model.node_path import clean_path
 from zarrscope.nodes import move as moving
 from zarrscope.nodes.array import Array
+from zarrscope.nodes.attributes import attributes_pointer
 from zarrscope.nodes.hierarchy import Group, Hierarchy
 from zarrscope.stores.local.store import LocalStore
 from zarrscope.stores.memory import MemoryStore
@@ -85,7 +86,7 @@ def test_every_listed_name_opens_the_node_that_was_listed(dialect: str, kind: st
 # ---------------------------------------------------------------------------------------------- changing
 def edit(hierarchy: Hierarchy, path: str) -> None:
     document = hierarchy.document(path)
-    hierarchy.save(path, document.set(f"{hierarchy.attributes_pointer(path)}/note", "edited"))
+    hierarchy.save(path, document.set(f"{attributes_pointer(hierarchy, path)}/note", "edited"))
 
 
 def write(hierarchy: Hierarchy, path: str) -> None:

@@ -13,6 +13,7 @@ import pytest
 import zarrscope
 from zarrscope.check.hierarchy import check
 from zarrscope.errors import NotStandard
+from zarrscope.nodes.attributes import attributes_pointer
 from zarrscope.nodes.edit import save
 from zarrscope_app.cli import run
 
@@ -45,7 +46,7 @@ def stored(
 
 
 def edited(hierarchy: Any, name: str, value: str, path: str = "/a") -> Any:
-    return hierarchy.document(path).set_text(f"{hierarchy.attributes_pointer(path)}/{name}", value)
+    return hierarchy.document(path).set_text(f"{attributes_pointer(hierarchy, path)}/{name}", value)
 
 
 @pytest.mark.parametrize("dialect", ["v2", "v3"])

@@ -28,6 +28,7 @@ from contracts.odd_members import ODD as ODD_VALUES
 from narrowing import as_array, as_group
 from zarrscope.check.hierarchy import check
 from zarrscope.dialects import DIALECTS, Dialect
+from zarrscope.nodes.attributes import attributes_pointer
 from zarrscope.stores.memory import MemoryStore
 from zarrscope_app.cli import run
 
@@ -216,7 +217,7 @@ def test_an_odd_member_closes_no_node(case: str, at_root: bool, tmp_path: Path) 
     assert dict(node.attributes) == {"x": 1}
     assert (node[...] == 0).all()
     assert bool(node.warnings) == told, node.warnings
-    edited = hierarchy.document(path).set_text(hierarchy.attributes_pointer(path) + "/x", "2")
+    edited = hierarchy.document(path).set_text(attributes_pointer(hierarchy, path) + "/x", "2")
     hierarchy.save(path, edited)
     assert zarrscope.open(place)[path].attributes["x"] == 2
     after = json.loads((root / key).read_text())
@@ -369,7 +370,7 @@ def test_attributes_that_are_no_object_close_no_node(dialect: Dialect, path: str
             node.attrs["y"] = 2
         assert caught.value.key == key
         assert keys(store) == before
-        h.save(path, h.document(path).set(h.attributes_pointer(path), {"y": 2}))
+        h.save(path, h.document(path).set(attributes_pointer(h, path), {"y": 2}))
         assert {each for each, value in keys(store).items() if before.get(each) != value} == {key}
         mended = zarrscope.open(store)[path]
         assert (mended.problem, dict(mended.attributes)) == (None, {"y": 2})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import zarrscope
+from machine import ROOT
 from zarrscope.stores.memory import MemoryStore
 
 PUBLIC = [
@@ -40,9 +43,15 @@ def test_the_public_names_are_these() -> None:
         _ = zarrscope.nonsense
 
 
-HIERARCHY = """attributes_pointer children close consequence consolidate consolidated create_array create_group
-demands_above dialect document dry_run erase extensions initial_path misplaced_chunks open_node other_dialects root
-save store tree url walk warnings whole_document writable"""
+def test_dir_shows_the_public_names_and_no_imports() -> None:
+    shown = {name for name in dir(zarrscope) if not name.startswith("__")}
+    assert shown == {*PUBLIC, "errors", "moving"}
+    for name in ("errors", "moving"):
+        assert importlib.import_module(getattr(zarrscope, name).__name__)
+
+
+HIERARCHY = """children close consolidate consolidated create_array create_group dialect document dry_run erase
+extensions initial_path open_node other_dialects root save store tree url walk warnings writable"""
 GROUP = """arrays attributes attrs children extensions get groups hierarchy inspect items keys kind list_names metadata
 name names path problem warnings"""
 ARRAY = """attributes attrs chunk_grid_shape chunks compressors dimension_names dtype edges extensions fill_value
@@ -60,6 +69,12 @@ def test_nodes_show_what_users_may_use_and_nothing_else() -> None:
         assert len(shown) <= 32
         inner = [name for name in dir(thing) if name.startswith("_") and not name.endswith("_")]
         assert inner in ([], ["_nodes"], ["_stored"]), "one underscore attribute holds all that is internal"
+
+
+def test_the_guide_tells_each_name_of_a_hierarchy() -> None:
+    guide = (ROOT / "resources" / "docs" / "python.md").read_text(encoding="utf-8")
+    table = guide.partition("## Hierarchies")[2].partition("## Nodes")[0]
+    assert {*HIERARCHY.split()} == {*re.findall(r"\bh\.(\w+)", table)}
 
 
 def modules_after(code: str) -> set[str]:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import zarrscope
 from narrowing import not_none
+from zarrscope.nodes.attributes import attributes_pointer
 from zarrscope.ome import metadata as ome
 from zarrscope.ome.collection import collection
 from zarrscope.view.image import default_image, default_window, find_collection, find_images, level_for, members
@@ -21,7 +22,7 @@ def group(tmp_path: Any, attributes: Any, arrays: Any, dialect: Any = "v3", path
     h = zarrscope.open(str(tmp_path / "x.zarr"), "a", dialect=dialect)
     if path == "/":
         document = h.document("/")
-        h.save("/", document.set(h.attributes_pointer("/"), attributes))
+        h.save("/", document.set(attributes_pointer(h, "/"), attributes))
     else:
         h.create_group(path, attributes=attributes)
     for name, shape in arrays.items():

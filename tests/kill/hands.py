@@ -13,6 +13,7 @@ import numpy as np
 import zarrscope
 from narrowing import as_array
 from zarrscope.errors import Conflict, Refused
+from zarrscope.nodes.attributes import attributes_pointer
 
 _context = multiprocessing.get_context("forkserver")  # not fork: the tests' own process has threads
 _context.set_forkserver_preload(
@@ -119,7 +120,7 @@ def watch(barrier: Any, url: str, path: str, places: list[Any], times: int, base
 def count(barrier: Any, url: str, path: str, name: str, times: int) -> None:
     """Saves an attribute with 1 … times, and increments "shared" each time, merging the other processes' saves."""
     h = zarrscope.open(url, "r+")
-    pointer = h.attributes_pointer(path)
+    pointer = attributes_pointer(h, path)
     barrier.wait(30)
     for turn in range(1, times + 1):
         while True:

@@ -42,6 +42,7 @@ from numpy.typing import NDArray
 import zarrscope
 from narrowing import as_array, as_group
 from zarrscope.check.hierarchy import check
+from zarrscope.nodes.attributes import attributes_pointer
 from zarrscope.nodes.move import move
 from zarrscope.runtime import threads as background
 from zarrscope.view import loader as chunks
@@ -215,7 +216,7 @@ class Place:
     def save(self) -> None:
         self.value += 1
         document = self.tree.document("/many/g1")
-        self.tree.save("/many/g1", document.set(f"{self.tree.attributes_pointer('/many/g1')}/n", self.value))
+        self.tree.save("/many/g1", document.set(f"{attributes_pointer(self.tree, '/many/g1')}/n", self.value))
 
     def node(self) -> None:
         name = f"/made/n{self.dice.randrange(3)}"

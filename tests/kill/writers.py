@@ -18,6 +18,7 @@ import zarrscope
 from narrowing import as_array
 from zarrscope import ZarrscopeError
 from zarrscope.errors import Conflict, NotFound
+from zarrscope.nodes.attributes import attributes_pointer
 from zarrscope.nodes.move import move
 
 CHUNK, CHUNKS = 64, 16
@@ -114,7 +115,7 @@ class Writer:
         def save() -> None:
             while True:
                 document = self.h.document("/notes")
-                pointer = f"{self.h.attributes_pointer('/notes')}/{name}"
+                pointer = f"{attributes_pointer(self.h, '/notes')}/{name}"
                 try:
                     self.h.save("/notes", document.set(pointer, self.value))
                     return

@@ -9,6 +9,8 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
+from zarrscope.nodes.attributes import attributes_pointer
+from zarrscope.nodes.mending import consequence, whole_document
 from zarrscope_app.cli.color import show_changes
 from zarrscope_app.cli.console import DefaultGroup, Failed, acting, opened, place, say, show, show_json
 
@@ -62,7 +64,7 @@ def get(url: str, node: str | None, field: str | None, as_json: bool, raw: bool,
             _check_field(url, node)
         raise
     if raw:
-        _show_raw(hierarchy.whole_document(found.path, document or ""))
+        _show_raw(whole_document(hierarchy, found.path, document or ""))
         return
     if document is not None:
         raise click.UsageError("--document needs --raw.")
@@ -75,7 +77,7 @@ def get(url: str, node: str | None, field: str | None, as_json: bool, raw: bool,
 
         show(json.dumps(value, indent=2, ensure_ascii=False, default=dict))
         return
-    base = hierarchy.attributes_pointer(found.path)
+    base = attributes_pointer(hierarchy, found.path)
     show(_outdented(hierarchy.document(found.path).text_at(base + pointer(field))))
 
 
@@ -239,7 +241,7 @@ def edit(
             raise Failed(f"{told} Nothing was written.")
         text = _edited(text)
     edited = json_text.edited(draft, text)
-    if draft.whole and (reason := hierarchy.consequence(found.path, edited)):
+    if draft.whole and (reason := consequence(hierarchy, found.path, edited)):
         say(f"Warning: {words.still_faulty(edited.key, reason)}")
     _store(hierarchy, found.path, draft.base, edited, dry_run, allow_nan)
 
@@ -279,7 +281,7 @@ def _changed(url: str, node: str, dry_run: bool, edit: Callable[[Document, str],
     hierarchy, _ = opened(url, node, write=True)
     path = place(hierarchy, node)
     document = hierarchy.document(path)
-    base = hierarchy.attributes_pointer(path)
+    base = attributes_pointer(hierarchy, path)
     try:
         edited = edit(document, base)
     except ZarrscopeError as error:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from zarrscope.nodes.extensions import demands_above
 from zarrscope.runtime.interrupts import uninterrupted
 from zarrscope_app.cli.color import option as color_option
 from zarrscope_app.cli.ending import timeout_option
@@ -348,7 +349,7 @@ def opened(
 
         say(f"{warning}." if warning == recognised(hierarchy) else f"Warning: {warning}")
     found = hierarchy[place(hierarchy, node)]
-    for warning in hierarchy.demands_above(found.path):
+    for warning in demands_above(hierarchy, found.path):
         say(f"Warning: {warning}")
     return hierarchy, found
 

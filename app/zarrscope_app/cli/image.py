@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from zarrscope.nodes.attributes import attributes_pointer
 from zarrscope_app.cli.attributes import DRY
 from zarrscope_app.cli.color import show_changes
 from zarrscope_app.cli.console import Failed, acting, opened, place, say, show, show_json
@@ -187,7 +188,7 @@ def _mended(url: str, urls: Sequence[str], asked: Sequence[Asked], stack: ExitSt
 
     hierarchy, node = _opened(url, urls, write=True)
     stack.enter_context(hierarchy)
-    document, prefix = hierarchy.document(node.path), hierarchy.attributes_pointer(node.path)
+    document, prefix = hierarchy.document(node.path), attributes_pointer(hierarchy, node.path)
     facts = node_facts(hierarchy, node)
     try:
         after = mended(document, prefix, facts, asked)

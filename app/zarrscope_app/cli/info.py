@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from zarrscope.nodes.misplaced import misplaced_chunks
 from zarrscope_app.cli.color import show_pieces
 from zarrscope_app.cli.console import opened, opening, say, show, show_json
 from zarrscope_app.cli.plain import plain, show_columns
@@ -95,7 +96,7 @@ def _meaning(hierarchy: Hierarchy, node: Group | Array) -> tuple[Any, Any, list[
     from zarrscope.view.image import find_collection, find_images
 
     if node.kind == "array":
-        misplaced = hierarchy.misplaced_chunks(node)
+        misplaced = misplaced_chunks(node)
         return None, None, [misplaced] if misplaced else []
     images = find_images(node)
     if images:

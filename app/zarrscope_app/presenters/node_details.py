@@ -10,7 +10,9 @@ from zarrscope.dialects.defects import as_far_as_read
 from zarrscope.errors import ZarrscopeError
 from zarrscope.model.metadata import ExtensionOutcome as Found
 from zarrscope.model.metadata import ExtensionReport
+from zarrscope.nodes.extensions import demands_above
 from zarrscope.nodes.internals import node_context
+from zarrscope.nodes.misplaced import misplaced_chunks
 from zarrscope.ome.collection import collection, role
 from zarrscope.view.image import (
     Collection,
@@ -97,7 +99,7 @@ def read_details(hierarchy: Hierarchy, path: str, origin: str | None = None) -> 
     was listed by its group."""
     node = hierarchy[path]
     image, described, icon, titles = None, None, "", dict[str, str]()
-    warnings = [strings.clean(each) for each in hierarchy.demands_above(path)]
+    warnings = [strings.clean(each) for each in demands_above(hierarchy, path)]
     labels: dict[str, Image | None] | None = {}
     misplaced = None
     found: tuple[CollectionMember, ...] = ()
@@ -108,7 +110,7 @@ def read_details(hierarchy: Hierarchy, path: str, origin: str | None = None) -> 
         if node.kind == "group" and described is not None and described.members is None:
             found = tuple(members(node, described))
         image = default_image(node)
-        if node.kind == "array" and (misplaced := hierarchy.misplaced_chunks(node)):
+        if node.kind == "array" and (misplaced := misplaced_chunks(node)):
             warnings.append(misplaced)
         if image is not None:
             # Computed here, so that the host's thread never waits for a store.

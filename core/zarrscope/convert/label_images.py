@@ -16,6 +16,7 @@ from zarrscope.dialects import Dialect
 from zarrscope.errors import Conflict, Refused, ZarrscopeError
 from zarrscope.model.metadata import RegularGrid
 from zarrscope.model.node_path import clean_path, join_path
+from zarrscope.nodes.attributes import attributes_pointer
 from zarrscope.nodes.hierarchy import Group, Hierarchy
 from zarrscope.ome.metadata import block
 from zarrscope.view.image import Image, find_images
@@ -162,12 +163,12 @@ def _list(hierarchy: Hierarchy, above: str, name: str, boxed: bool) -> None:
         node = hierarchy.open_node(above)
         own = dict(node.attributes)
         members = {**block(own)[0], "labels": [name]}
-        changed = document.set(hierarchy.attributes_pointer(above), {**own, "ome": members} if boxed else members)
+        changed = document.set(attributes_pointer(hierarchy, above), {**own, "ome": members} if boxed else members)
     hierarchy.save(above, changed)
 
 
 def _pointer(hierarchy: Hierarchy, above: str) -> str:
     """The JSON pointer to the list of label images in the document of the group `labels`."""
-    pointer = hierarchy.attributes_pointer(above)
+    pointer = attributes_pointer(hierarchy, above)
     boxed = isinstance(hierarchy.open_node(above).attributes.get("ome"), Mapping)
     return f"{pointer}/ome/labels" if boxed else f"{pointer}/labels"

@@ -27,6 +27,7 @@ from zarrscope.model.metadata import GroupMetadata
 from zarrscope.model.node_path import clean_path, join_path, natural
 from zarrscope.model.storage import never
 from zarrscope.nodes.array import Array
+from zarrscope.nodes.attributes import attributes_pointer
 from zarrscope.nodes.consolidated import follow
 from zarrscope.nodes.hierarchy import Group, Hierarchy
 from zarrscope.ome.metadata import resolve
@@ -314,7 +315,7 @@ class _RebuildRun(DestinationWriter):
 def _put_entries(hierarchy: Hierarchy, path: str, before: Sequence[Any], after: Sequence[Any]) -> None:
     """Replaces the multiscales `before` by `after`, in one save. Raises Conflict if others are stored now."""
     document = hierarchy.document(path)
-    pointer = hierarchy.attributes_pointer(path)
+    pointer = attributes_pointer(hierarchy, path)
     pointer += "/ome/multiscales" if document.has(pointer + "/ome/multiscales") else "/multiscales"
     if not document.has(pointer) or document.get(pointer) != before:
         raise Conflict(

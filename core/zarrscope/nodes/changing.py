@@ -16,7 +16,6 @@ from zarrscope.model.node_path import clean_path
 from zarrscope.model.storage import never
 from zarrscope.nodes.context import NodeContext
 from zarrscope.nodes.group import Group
-from zarrscope.nodes.listing import nothing_at
 
 # Methods import the modules that only they need, so that opening and reading do not import them.
 if TYPE_CHECKING:
@@ -201,105 +200,9 @@ class ChangingHierarchy:
         >>> h.document("/").get("/node_type")
         'group'
         """
-        from zarrscope.nodes.attributes import read_document
+        from zarrscope.nodes.attributes import attributes_at, read_document
 
-        return read_document(self._nodes, _attributes_at(self._nodes, clean_path(path))[0])
-
-    def whole_document(self, path: str, key: str = "") -> Document:
-        """Reads the whole text of one of a node's documents, even if the text is not JSON.
-
-        Parameters
-        ----------
-        path
-            The path of the node.
-        key
-            The key of the document. By default the node's first document with a defect or, if none has one, the
-            document with the attributes.
-
-        Returns
-        -------
-        Document
-            The document; if its text is not JSON, an `UnparsedDocument` with the `text` and the `fault`.
-            `zarrscope.jsondoc.unparsed.document_or_text` makes a document from a corrected text, for `save`.
-
-        Raises
-        ------
-        NotFound, Unreadable
-            The node has no such document; it cannot be read.
-
-        Examples
-        --------
-        >>> import zarrscope
-        >>> from zarrscope.stores.memory import MemoryStore
-        >>> h = zarrscope.open(MemoryStore({"zarr.json": b'{"zarr_format": 3, "node_type": "group"'}), mode="r+")
-        >>> broken = h.whole_document("/")
-        >>> broken.fault.message
-        'Line 1, column 40: The document ends too early: a quote, bracket or brace is not closed'
-        >>> from zarrscope.jsondoc.unparsed import document_or_text
-        >>> _ = h.save("/", document_or_text(broken.text + "}", broken.key, broken.version))
-        >>> zarrscope.open(h.store).root.problem is None
-        True
-        """
-        from zarrscope.nodes.mending import read_whole
-
-        return read_whole(self._nodes, clean_path(path), key)
-
-    def consequence(self, path: str, document: Document) -> str:
-        """Checks whether a node would be valid with an edited document. Nothing is written.
-
-        Parameters
-        ----------
-        path, document
-            The path of the node, and the edited document.
-
-        Returns
-        -------
-        str
-            A sentence that names the first fault; "" if there is none.
-
-        Raises
-        ------
-        Unreadable
-            The other documents of the node cannot be read.
-
-        Examples
-        --------
-        >>> import zarrscope
-        >>> from zarrscope.stores.memory import MemoryStore
-        >>> h = zarrscope.open(MemoryStore(), mode="w-")
-        >>> h.consequence("/", h.document("/").set("/node_type", "grupe"))
-        'node_type must be "array" or "group", not "grupe"'
-        """
-        from zarrscope.nodes.mending import consequence
-
-        return consequence(self._nodes, clean_path(path), document)
-
-    def attributes_pointer(self, path: str) -> str:
-        """Returns the place of the attributes in `document(path)`.
-
-        Parameters
-        ----------
-        path
-            The path of the node.
-
-        Returns
-        -------
-        str
-            A JSON pointer: "/attributes", or "" if the whole document consists of attributes.
-
-        Raises
-        ------
-        NotFound, BadMetadata, Unreadable
-            There is no such node; its document is broken; it cannot be read.
-
-        Examples
-        --------
-        >>> import zarrscope
-        >>> from zarrscope.stores.memory import MemoryStore
-        >>> zarrscope.open(MemoryStore(), mode="w-").attributes_pointer("/")
-        '/attributes'
-        """
-        return _attributes_at(self._nodes, clean_path(path))[1]
+        return read_document(self._nodes, attributes_at(self._nodes, clean_path(path))[0])
 
     def save(self, path: str, document: Document, *, allow_nan: bool = False) -> Document:
         """Stores an edited document of a node if nobody else changed it since it was read.
@@ -438,11 +341,3 @@ class ChangingHierarchy:
         nodes.owns_store = False
         tried._nodes = nodes
         return tried
-
-
-def _attributes_at(nodes: NodeContext, path: str) -> tuple[str, str]:
-    """The key of the document with a node's attributes, and their JSON pointer within it."""
-    node = nodes.node_at(path)
-    if node is None:
-        raise nothing_at(nodes, path)
-    return nodes.dialect_of(node).attributes_at(path, node.metadata.kind)

@@ -8,9 +8,10 @@ from zarrscope.dialects import StoredDocument
 from zarrscope.dialects.extensions import Inherited, inherited
 from zarrscope.errors import ZarrscopeError
 from zarrscope.model.metadata import ExtensionOutcome, ExtensionReport
+from zarrscope.model.node_path import clean_path
 
 if TYPE_CHECKING:
-    from zarrscope.nodes.context import NodeContext
+    from zarrscope.nodes.context import HierarchyLike, NodeContext
 
 
 def extensions_at(hierarchy: NodeContext, path: str) -> list[Inherited]:
@@ -18,14 +19,27 @@ def extensions_at(hierarchy: NodeContext, path: str) -> list[Inherited]:
     return inherited(path, _declared(hierarchy, path))
 
 
-def demands_above(hierarchy: NodeContext, path: str) -> tuple[str, ...]:
-    """See Hierarchy.demands_above; `path` is clean."""
+def demands_above(hierarchy: HierarchyLike, path: str) -> tuple[str, ...]:
+    """A sentence for each extension that a group above a node demands and zarrscope does not understand.
+
+    They may change the node, so they should be shown with a node that was opened by its path. The groups themselves
+    refuse to list children. The documents of all groups above are fetched in parallel. Raises Refused for a path that
+    no node can have.
+
+    Examples
+    --------
+    >>> import zarrscope
+    >>> from zarrscope.stores.memory import MemoryStore
+    >>> demands_above(zarrscope.open(MemoryStore(), mode="w-"), "/")
+    ()
+    """
+    path = clean_path(path)
     if path == "/":
         return ()
     return tuple(
         f"{above}, above it, demands the {report.point} {report.name!r}, which is not understood here: "
         "the displayed data may be wrong"
-        for above, reports in _declared(hierarchy, path.rpartition("/")[0] or "/").items()
+        for above, reports in _declared(hierarchy._nodes, path.rpartition("/")[0] or "/").items()
         for report in reports
         if report.outcome is ExtensionOutcome.REFUSED and not report.key
     )

@@ -20,7 +20,7 @@ from zarrscope.errors import ZarrscopeError
 from zarrscope.errors.visible import visible
 from zarrscope.model.metadata import ArrayMetadata
 from zarrscope.model.node_path import clean_path
-from zarrscope.model.storage import ByteRange, never
+from zarrscope.model.storage import never
 from zarrscope.nodes.changing import ChangingHierarchy
 from zarrscope.nodes.context import NodeContext
 from zarrscope.nodes.group import Group as Group
@@ -220,38 +220,6 @@ class Hierarchy(ChangingHierarchy):
 
         return extensions_at(self._nodes, clean_path(path))
 
-    def demands_above(self, path: str) -> tuple[str, ...]:
-        """Names the extensions that groups above a node demand and zarrscope does not understand. They may change the
-        node.
-
-        They should be shown with a node that was opened by its path. The groups themselves refuse to list children.
-
-        Parameters
-        ----------
-        path
-            The node.
-
-        Returns
-        -------
-        tuple of str
-            A sentence for each demand; the documents of all groups above are fetched in parallel.
-
-        Raises
-        ------
-        Refused
-            No node can have such a path.
-
-        Examples
-        --------
-        >>> import zarrscope
-        >>> from zarrscope.stores.memory import MemoryStore
-        >>> zarrscope.open(MemoryStore(), mode="w-").demands_above("/")
-        ()
-        """
-        from zarrscope.nodes.extensions import demands_above
-
-        return demands_above(self._nodes, clean_path(path))
-
     def children(self, path: str, cancelled: Callable[[], bool] = never) -> Iterator[Child]:
         """Lists the children of a group. `Group.children` also checks which extensions the group demands.
 
@@ -349,42 +317,6 @@ class Hierarchy(ChangingHierarchy):
         ['/g', '/g/deep']
         """
         return self.tree(path, cancelled).walk()
-
-    def misplaced_chunks(self, array: Array) -> str | None:
-        """Checks whether chunks lie under keys that only a lenient reader would try (v2, spec A.9). One round trip.
-
-        Parameters
-        ----------
-        array
-            An array of this hierarchy.
-
-        Returns
-        -------
-        str or None
-            A sentence about these chunks; None if the chunks are under the right keys, or there are none.
-
-        Raises
-        ------
-        Unreadable
-            The store did not answer.
-
-        Examples
-        --------
-        >>> import zarrscope
-        >>> from zarrscope.stores.memory import MemoryStore
-        >>> h = zarrscope.open(MemoryStore(), mode="w-")
-        >>> h.misplaced_chunks(h.create_array("/a", shape=(4,), dtype="u1")) is None
-        True
-        """
-        keys = [where.key((0,) * array.ndim) for where in (array.metadata.keys, *array.metadata.lenient_keys)]
-        if len(keys) == 1:
-            return None
-        own, *others = self.store.get_partial_values([(key, ByteRange(0, 1)) for key in keys])
-        found = [key for key, value in zip(keys[1:], others, strict=True) if value is not None]
-        if own is not None or not found:
-            return None
-        needed = "which is read only in a hierarchy that is opened anyway, read-only (lenient=True)"
-        return f"There is no chunk {keys[0]}, but a chunk {found[0]}, {needed}"
 
 
 def _opened(hierarchy: Hierarchy, node: Node) -> Group | Array:

@@ -11,15 +11,34 @@ from zarrscope.dialects.defects import UnreadAttributes
 from zarrscope.errors import BadMetadata, NotFound, ZarrscopeError
 from zarrscope.jsondoc.parse import CONSOLIDATED_LIMIT
 from zarrscope.jsondoc.unparsed import document_or_text
+from zarrscope.model.node_path import clean_path
 from zarrscope.nodes.detect import document_limit, fetch
 
 if TYPE_CHECKING:
     from zarrscope.jsondoc.document import Document
-    from zarrscope.nodes.context import NodeContext
+    from zarrscope.nodes.context import HierarchyLike, NodeContext
 
 
-def read_whole(context: NodeContext, path: str, key: str = "") -> Document:
-    """The whole document at `key`, by default the node's first faulty one, or else the one with its attributes."""
+def whole_document(hierarchy: HierarchyLike, path: str, key: str = "") -> Document:
+    """The whole document at `key` of a node, even if its text is not JSON; by default the node's first faulty one, or
+    else the one with its attributes. Raises NotFound if the node has no such document, and Unreadable.
+
+    If the text is not JSON, the result is an `UnparsedDocument` with the `text` and the `fault`; `document_or_text`
+    (jsondoc/unparsed.py) makes a document from a corrected text, for `Hierarchy.save`.
+
+    Examples
+    --------
+    >>> import zarrscope
+    >>> from zarrscope.stores.memory import MemoryStore
+    >>> h = zarrscope.open(MemoryStore({"zarr.json": b'{"zarr_format": 3, "node_type": "group"'}), mode="r+")
+    >>> broken = whole_document(h, "/")
+    >>> broken.fault.message
+    'Line 1, column 40: The document ends too early: a quote, bracket or brace is not closed'
+    >>> _ = h.save("/", document_or_text(broken.text + "}", broken.key, broken.version))
+    >>> zarrscope.open(h.store).root.problem is None
+    True
+    """
+    context, path = hierarchy._nodes, clean_path(path)
     node = context.node_at(path)
     if not key and node is not None:
         faulty = context.faulty_keys(path, node.metadata)
@@ -36,8 +55,19 @@ def _names(context: NodeContext, path: str) -> str:
     return f"Its documents: {', '.join(fetch(context.store, context.own_keys(path))) or 'none'}."
 
 
-def consequence(context: NodeContext, path: str, document: Document) -> str:
-    """The reason why the node would not be valid with this document, as a sentence; "" if it would be."""
+def consequence(hierarchy: HierarchyLike, path: str, document: Document) -> str:
+    """The reason why a node would not be valid with an edited document, as a sentence; "" if it would be. Nothing is
+    written. Raises Unreadable if the other documents of the node cannot be read.
+
+    Examples
+    --------
+    >>> import zarrscope
+    >>> from zarrscope.stores.memory import MemoryStore
+    >>> h = zarrscope.open(MemoryStore(), mode="w-")
+    >>> consequence(h, "/", h.document("/").set("/node_type", "grupe"))
+    'node_type must be "array" or "group", not "grupe"'
+    """
+    context, path = hierarchy._nodes, clean_path(path)
     if context.defect is not None and context.defect.key == document.key:
         return _rules(document)
     documents: dict[str, StoredDocument] = {**fetch(context.store, context.keys_of(path))}

@@ -24,6 +24,8 @@ from psygnal import Signal
 
 from zarrscope.jsondoc.document import Document
 from zarrscope.model.frozen import frozen
+from zarrscope.nodes.attributes import attributes_pointer
+from zarrscope.nodes.mending import whole_document
 from zarrscope.runtime.threads import JobResult, Owner
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form.draft import Draft, differences
@@ -243,8 +245,8 @@ class Rescue:
 def _draft_for(hierarchy: Hierarchy, path: str, whole: str) -> Draft:
     """A draft of the stored document: of the attributes, or of the whole document at the key `whole`."""
     if whole:
-        return Draft(hierarchy.whole_document(path, whole), "", whole=True)
-    return Draft(hierarchy.document(path), hierarchy.attributes_pointer(path))
+        return Draft(whole_document(hierarchy, path, whole), "", whole=True)
+    return Draft(hierarchy.document(path), attributes_pointer(hierarchy, path))
 
 
 def _told(draft: Draft) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from zarrscope.errors import ZarrscopeError
 from zarrscope.jsondoc.document import Document
 from zarrscope.model.frozen import frozen
+from zarrscope.nodes.attributes import attributes_pointer
 from zarrscope.runtime.threads import Background
 from zarrscope_app.presenters.form.sections.model import NodeFacts, Subject, node_facts
 from zarrscope_app.presenters.form.sections.table import sections_of
@@ -45,7 +46,7 @@ def read_nodes(
 def _read(hierarchy: Hierarchy, path: str) -> ReadNode | None:
     try:
         node = hierarchy[path]
-        document, prefix = hierarchy.document(path), hierarchy.attributes_pointer(path)
+        document, prefix = hierarchy.document(path), attributes_pointer(hierarchy, path)
     except ZarrscopeError:
         return None
     facts = node_facts(hierarchy, node)

@@ -14,6 +14,7 @@ from zarrscope.jsondoc.document import Document
 from zarrscope.jsondoc.nonstandard import brought_in
 from zarrscope.jsondoc.unparsed import UnparsedDocument
 from zarrscope.nodes.internals import node_context
+from zarrscope.nodes.mending import consequence, whole_document
 from zarrscope_app.presenters.form import json_text, words
 from zarrscope_app.presenters.form.draft import Draft
 from zarrscope_app.presenters.form.view_models import EditStatus, Way
@@ -34,7 +35,7 @@ def read_draft(hierarchy: Hierarchy, path: str, kind: Literal["group", "array"],
     """Makes the draft of a node's attributes. If `key` names a document, or the attributes' document is not a JSON
     object, makes the draft of that whole document instead. Waits for the store."""
     if key:
-        return Draft(hierarchy.whole_document(path, key), "", whole=True)
+        return Draft(whole_document(hierarchy, path, key), "", whole=True)
     # In a folder of several hierarchies, each node has its own dialect.
     places = dict(dialect.attributes_at(path, kind) for dialect in node_context(hierarchy).dialects)
     prefix = ""
@@ -44,7 +45,7 @@ def read_draft(hierarchy: Hierarchy, path: str, kind: Literal["group", "array"],
         readable = not prefix or isinstance(document.value, dict)
     except BadMetadata as error:
         own = error.key if error.key in places else next(iter(places))
-        document, readable = hierarchy.whole_document(path, own), False
+        document, readable = whole_document(hierarchy, path, own), False
     draft = Draft(document, prefix if readable else "", whole=not readable)
     draft.alone = not readable
     return draft
@@ -52,7 +53,7 @@ def read_draft(hierarchy: Hierarchy, path: str, kind: Literal["group", "array"],
 
 def stored(hierarchy: Hierarchy, path: str, draft: Draft) -> Document:
     """The document of a draft as it is stored now. Waits for the store."""
-    return hierarchy.whole_document(path, draft.base.key) if draft.whole else hierarchy.document(path)
+    return whole_document(hierarchy, path, draft.base.key) if draft.whole else hierarchy.document(path)
 
 
 def save(hierarchy: Hierarchy, path: str, draft: Draft, document: Document) -> Document:
@@ -69,7 +70,7 @@ def need_confirmed(hierarchy: Hierarchy, path: str, draft: Draft, document: Docu
         return
     if stored(hierarchy, path, draft).version != draft.base.version:
         raise Conflict("The document was changed since it was read", key=document.key)
-    if reason := hierarchy.consequence(path, document):
+    if reason := consequence(hierarchy, path, document):
         raise Doubtful("; ".join((reason, *brought_in(draft.base, document))), key=document.key)
 
 
@@ -101,4 +102,4 @@ def judgement(hierarchy: Hierarchy | None, path: str, draft: Draft) -> Callable[
     it on another thread. None if the text is not JSON."""
     if hierarchy is None or isinstance(draft.now, UnparsedDocument):
         return None
-    return partial(hierarchy.consequence, path, draft.now)
+    return partial(consequence, hierarchy, path, draft.now)
