@@ -17,12 +17,14 @@ import pytest
 
 from contracts.journeys import SECONDS, Shelf
 from contracts.operations import contents
+from contracts.slides import image
 from terminal_hand import Screen
 from zarrscope.nodes.array import Array
 from zarrscope.nodes.opening import open as open_hierarchy
 from zarrscope.stores import memory
 from zarrscope.stores.local.store import LocalStore
 from zarrscope.stores.store import Store
+from zarrscope.view.image import find_images
 from zarrscope_app.presenters import JobState, strings
 from zarrscope_app.presenters.jobs import JobsPresenter, Report
 from zarrscope_app.presenters.nodes import words
@@ -278,6 +280,51 @@ def test_a_stopped_export_leaves_no_file(folder: str, tmp_path: Path, held: None
 
     explore(folder, steps)
     assert [path.name for path in tmp_path.iterdir()] == ["x.zarr"]
+
+
+# ---------------------------------------------------------------------- levels of an image
+def levels_of(place: Path) -> list[tuple[int, ...]]:
+    (found,) = find_images(open_hierarchy(str(place))["/"])
+    return [level.shape for level in found.levels]
+
+
+def test_levels_are_built_by_keys(tmp_path: Path) -> None:
+    place = tmp_path / "cells.zarr"
+    image(place, ("DAPI",), side=64)
+
+    async def steps(hand: Hand) -> None:
+        await hand.select("/")
+        await hand.begin("build-levels", levels="3")
+        await hand.says(strings.DONE)
+        assert levels_of(place) == [(1, 2, 64, 64), (1, 1, 32, 32), (1, 1, 16, 16)]
+        await hand.ready()
+        await hand.press("ctrl+p")
+        await hand.until(lambda: isinstance(hand.top, Picker), "the commands")
+        label = hand.session.nodes.undo_label
+        assert label
+        await hand.keys(label)
+        await hand.press("enter")
+        await hand.until(lambda: hand.session.jobs.items[-1].name == label, "the undo is begun")
+        await hand.until(lambda: hand.session.jobs.items[-1].state is JobState.DONE, "the undo is over")
+        assert len(levels_of(place)) == 2
+
+    explore(str(place), steps)
+
+
+def test_stopped_levels_leave_the_former_ones(tmp_path: Path, held: None) -> None:
+    place = tmp_path / "cells.zarr"
+    image(place, ("DAPI",), side=64)
+    before = levels_of(place), array(str(place), "/1")
+
+    async def steps(hand: Hand) -> None:
+        await hand.select("/")
+        await hand.begin("build-levels", levels="3")
+        await hand.stop("Build pyramid levels of", "building: ", " chunks")
+        await hand.says(strings.STOPPED)
+        assert levels_of(place) == before[0]
+        assert (array(str(place), "/1") == before[1]).all()
+
+    explore(str(place), steps)
 
 
 def test_an_erasing_that_cannot_be_stopped_is_told(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
