@@ -127,7 +127,7 @@ class TileStream:
         self._go()
 
     def show(self, frame: Frame, **about: Any) -> None:
-        """Sets the frame to paint; `about` is sent with it."""
+        """Sends a frame, with `about` in the same message, as soon as the browser has painted the one before."""
         self._latest = (frame, about)
         self._go()
 

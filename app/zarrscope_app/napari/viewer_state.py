@@ -80,7 +80,7 @@ def on_show(viewer: Viewer, layers: Sequence[NapariLayer]) -> tuple[dict[str, in
 
 
 def direction(viewer: Viewer) -> dict[str, Any] | None:
-    """The direction in which the viewer shows a volume, in the form of a view; None for a plane."""
+    """The direction from which the viewer shows a volume, as the member "solid" of a saved view; None for a plane."""
     if viewer.dims.ndisplay != 3:
         return None
     along = np.asarray(_camera(viewer).view_direction, float)
@@ -89,12 +89,12 @@ def direction(viewer: Viewer) -> dict[str, Any] | None:
 
 
 def _camera(viewer: Viewer) -> Any:
-    """The camera, which older versions of napari have on the viewer itself."""
+    """The camera of a viewer. Newer versions of napari have it at `viewer.scene`, older ones at the viewer."""
     return getattr(viewer, "scene", viewer).camera
 
 
-def _turn(viewer: Viewer, solid: object) -> None:
-    """Shows a volume from the direction of a view."""
+def _show_volume(viewer: Viewer, solid: object) -> None:
+    """Shows the viewer's volume in three dimensions, from the direction in `solid`, the member of a saved view."""
     asked = SolidAndBlend()
     asked.restore({"solid": solid})
     if viewer.dims.ndim > 2 and (told := asked.members.get("solid")) is not None:
@@ -104,7 +104,7 @@ def _turn(viewer: Viewer, solid: object) -> None:
 
 
 def projection(viewer: Viewer, layers: Sequence[NapariLayer]) -> dict[str, Any] | None:
-    """The projection along one axis that the viewer shows, in the form of a view; None if there is none."""
+    """The projection along one axis that the viewer shows, as the member of a saved view; None if there is none."""
     first = layers[0]
     method, thickness = str(getattr(first, "projection_mode", "none")), getattr(viewer.dims, "thickness", ())
     skipped = viewer.dims.ndim - first.ndim
@@ -153,7 +153,7 @@ def go_to(viewer: Viewer, layers: Sequence[NapariLayer], view: Mapping[str, Any]
             viewer.dims.set_point(skipped + axis, first.scale[axis] * at + first.translate[axis])
     if isinstance(index, dict):
         _project(viewer, layers, view.get("projection"))
-    _turn(viewer, view.get("solid"))
+    _show_volume(viewer, view.get("solid"))
     for layer in layers:
         if type(level) is int and layer.multiscale and hasattr(layer, "locked_data_level"):
             layer.locked_data_level = max(0, min(level, len(layer.data) - 1))

@@ -56,17 +56,17 @@ def _plain(text: str) -> bool:
 
 
 def _units(text: str) -> str:
-    """The UTF-16 units of a text, each as a character of the result."""
+    """Encodes a text as UTF-16. The result has one character for each 16-bit unit, so an emoji becomes two."""
     if _plain(text):
         return text
-    # Python's decoders join surrogates or treat them one by one; numpy takes any numbers, at once. It leaves out zeros
-    # at the end of a string, hence the letter.
+    # numpy turns an array of numbers into a string in one step, surrogates too; Python's decoders would join a pair of
+    # surrogates to one character. numpy drops zeros at the end of a string, so a letter is appended and cut off again.
     units = np.frombuffer(f"{text}x".encode("utf-16-le", "surrogatepass"), "<u2").astype(np.uint32)
     return str(units.view(f"U{len(units)}")[0])[:-1]
 
 
 def _joined(units: str) -> str:
-    """The text of these UTF-16 units."""
+    """The reverse of `_units`: joins each pair of surrogates to the character that they encode."""
     if units.isascii():
         return units
     numbers = np.array([f"{units}x"]).view(np.uint32)
@@ -74,12 +74,12 @@ def _joined(units: str) -> str:
 
 
 def _units_before(text: str, at: int) -> int:
-    """The number of UTF-16 units of the first `at` characters."""
+    """The number of UTF-16 units in the first `at` characters of a text."""
     return at if text.isascii() else len(text[:at].encode("utf-16-le", "surrogatepass")) // 2
 
 
 def _whole(units: str, at: int) -> int:
-    """`at`, or one less if two units of one character would be separated there."""
+    """The position `at`, or the one before it if a cut at `at` would separate the two surrogates of a character."""
     return at - (at < len(units) and "\ud800" <= units[at - 1 : at] <= "\udbff")
 
 

@@ -70,7 +70,7 @@ class Window(QMainWindow):
         self._settings, self._new_window = settings, new_window
         self._session: Session | None = None
         self._shown: tuple[Session, SessionState] | None = None
-        """The session and its state that were written last."""
+        """The session, and the snapshot of its state, that the status bar and the title displayed last."""
         self._form_awaited = False  # whether a pattern was typed whose form is not displayed yet
         self._dropped: set[Session] = set()
         """Sessions whose changes the person chose to drop while the window closes; nobody is asked twice."""

@@ -155,7 +155,8 @@ class CrossPanels:
 
 
 def _main_part(pixels: int, length: float, depth: float) -> int:
-    """The pixels of the main picture along one side, if `length` and `depth` share them."""
+    """The height (or width) in pixels of the main picture, if it and another plane share `pixels` in the ratio of
+    `length` to `depth`, the extents of the two planes. The other plane gets between LEAST and MOST of them."""
     share = min(MOST, max(LEAST, depth / max(length + depth, 1e-9)))
     return max(0, pixels - GAP - max(1, round(pixels * share)))
 

@@ -438,7 +438,7 @@ class ProblemLines(Lines):
         return [line for line, _ in _folded(f"{_before(rows[at])}{rows[at].headline}", max(10, self.columns - 2))]
 
     def _last(self) -> int:
-        """The last place of the cursor."""
+        """The largest position of the cursor: that of the last problem."""
         return max(0, len(self._said()) + len(self.session.problems.items) - 1)
 
     def _line_at(self, row: int) -> int:

@@ -137,7 +137,8 @@ class operation:
 
 
 class uninterrupted_within:
-    """`with uninterrupted_within(context): …` enters `context`; its entry, the block and its exit are one operation."""
+    """`with uninterrupted_within(context): …` makes the block, and the entry and exit of `context`, one operation. So no
+    interrupt comes after the entry and before the block, where it would prevent the exit."""
 
     def __init__(self, context: AbstractContextManager[object]) -> None:
         self._context = context

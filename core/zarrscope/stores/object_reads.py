@@ -30,7 +30,7 @@ class Sent(NamedTuple):
 
 
 class Bucket(Protocol):
-    """The part of a store that its reads use. They call the methods on the event loop."""
+    """The methods of a bucket's store that ManyReads calls, all on the event loop."""
 
     url: str
 
@@ -46,12 +46,15 @@ class Bucket(Protocol):
         """Sends the request for a value. None: only `_fetch_view` can read it."""
 
     def _received(self, sent: Sent, key: str, part: ByteRange | None, limit: int | None) -> memoryview | None:
-        """The value that an answered request brought. None: `_fetch_view` goes on with the request."""
+        """The value in the answer to a request. None: the request failed, and `_fetch_view` has to go on with it."""
 
     async def _fetch_view(
         self, key: str, part: ByteRange | None, limit: int | None, sent: Sent | None = None
     ) -> bytes | memoryview | None:
-        """Reads a value, with all attempts. `sent`: the first one. None: the value is absent."""
+        """Reads a value, and repeats a failed request if that may help. None: the value is absent.
+
+        `sent`: a request for the value that was already sent, to be awaited as the first attempt.
+        """
 
 
 class ManyReads:
@@ -117,7 +120,7 @@ class ManyReads:
         self._fill()
 
     def _go_on(self, i: int, key: str, part: ByteRange | None, sent: Sent | None) -> None:
-        """Reads a value by a task. `sent`: its first attempt, which did not bring the value."""
+        """Starts a task that reads a value. `sent`: a first request for it, which failed."""
         task = self._loop.create_task(self._read(i, key, part, sent))
         self._tasks.add(task)
         task.add_done_callback(self._ended)

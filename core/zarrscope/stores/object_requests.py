@@ -213,8 +213,8 @@ class BucketRequests(RemoteStore):
         """Awaits `act(client)` with the first credentials that the service accepts, and returns its result.
 
         `harmless`: the request may be repeated even if the service may have carried it out; if it is False, only after
-        an answer that says that it was not carried out. `sent`: the request that the first `act` awaits was sent
-        before. Raises FileNotFoundError for an absent value; Denied, Unreadable.
+        an answer that says that it was not carried out. `sent`: a request that was already sent; the first call of
+        `act` awaits it instead of sending another. Raises FileNotFoundError for an absent value; Denied, Unreadable.
         """
         attempt, waited, first = 1, 0.0, self._found_logins if sent is None else sent.found_logins
         while True:
@@ -276,8 +276,8 @@ class BucketRequests(RemoteStore):
 
     async def _another_login(self, error: Exception, tried: int, known: int, *, again: bool, lists: bool) -> bool:
         """Whether a request that was denied with the credentials of the index `tried` should be sent again with others.
-        `known`: `_found_logins` when it was sent; `again`: it has not led to looking up credentials yet; `lists`: it
-        was for a listing, which a service may deny where it allows reading."""
+        `known`: `_found_logins` when it was sent. `again`: this request has not yet made us look up credentials.
+        `lists`: it was for a listing, which a service may deny where it allows reading."""
         if known != self._found_logins:
             return True  # another request has looked up the credentials again meanwhile
         if not self._settled:
@@ -285,7 +285,8 @@ class BucketRequests(RemoteStore):
                 if tried == self._login:
                     self._login = tried + 1
                 return True
-            self._login = 0  # no credentials work: use the first ones, whose error message says most
+            # All credentials are denied. The first ones were meant most specifically, so their error is the useful one.
+            self._login = 0
             self._settled = not lists
             return False
         if code_of(error) not in ABOUT_LOGINS or not again:  # each request looks up credentials at most once

@@ -84,7 +84,7 @@ class ZarrPythonStore(RemoteStore):
         return found
 
     async def _open(self) -> None:
-        """Opens their store if it was given before its first use: not every store does that itself."""
+        """Opens zarr-python's store if nobody has used it yet: not every store opens itself at its first request."""
         if self._unopened:
             await guarded(self._theirs._ensure_open())
             self._unopened = False

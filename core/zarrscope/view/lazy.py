@@ -334,7 +334,8 @@ def _is_list(item: object) -> bool:
 
 
 def _apart(items: list[Any]) -> bool:
-    """Whether slices separate the integers and lists among the items."""
+    """Whether a slice stands between two integers or lists of an index, as in a[0, :, [1, 2]]: numpy then puts the axes
+    of the lists first."""
     given = [n for n, item in enumerate(items) if item is not None and not isinstance(item, slice)]
     return given[-1] - given[0] >= len(given)
 

@@ -211,8 +211,12 @@ def loading_tile(key: str) -> str:
 
 
 def by_name(said: Mapping[str, tuple[str, str]]) -> str:
-    """One line for each name in `said` (name → sentence and key); only the sentence if it is the same for all names. A
-    sentence that differs from an earlier one in its key alone is not repeated."""
+    """The reasons why chunks of several channels are not drawn, one line for each channel. `said`: name of a channel →
+    (sentence, key of the chunk).
+
+    If all have the same sentence and key, the result is that sentence, without names. If a sentence is the same as one
+    above it except for the key, its line says "the same" and names the key.
+    """
     if len(set(said.values())) == 1:
         return next(iter(said.values()))[0]
     lines, told = [], set[str]()

@@ -202,7 +202,7 @@ class AsksCredentials(SessionPart):
         told = self._tried
         failed = self._status is SessionStatus.FAILED
         if told is None and failed and any(each.offer == "missing-is-fill" for each in self.problems.items):
-            told = ""  # the server gives this answer of missing values, too, but also to people without a right
+            told = ""  # such servers answer 403 both for a missing value and to somebody without permission
         return next((each.tried for each in reversed(self.problems.items) if each.tried), told)
 
     def use_credentials(self, values: Mapping[str, str] | str) -> None:

@@ -77,7 +77,7 @@ class Tabs:
                 self._ask(view, partial(self.presenters[view.id].show_node, details), None)
 
     def bring(self, id: str) -> bool:
-        """Brings a tab to the front; returns False if there is no tab with that id."""
+        """Brings a tab to the front, as the person's choice; returns False if there is no tab with that id."""
         view = next((view for view in self.views if view.id == id), None)
         if view is not None:
             self.front = id
@@ -85,8 +85,11 @@ class Tabs:
         return view is not None
 
     def bring_problems(self, sentence: str) -> None:
-        """Called when the hierarchy cannot be opened: no other tab fits then, and views that have not shown a node show
-        the reason `sentence`. The choice of the person stays."""
+        """Brings *Problems* to the front, as the only enabled tab; called when the hierarchy cannot be opened.
+
+        If no node was shown before, the other views show the reason `sentence`. The tab that the person chose comes
+        back with the next node.
+        """
         self.front, self._fit = "problems", frozenset({"problems"})
         if not self._shown:
             for view in self.views:

@@ -315,7 +315,7 @@ class TreePresenter:
         """Reads denied rows again, after other credentials were given. All other rows stay as they are."""
         for branch in [*self._branches.values()]:
             branch.see_again()
-            if branch.state == "ready":  # the present sentence may be about a typed name whose access was denied
+            if branch.state == "ready":  # clears a sentence about a typed name to which access was denied
                 branch.sentence = branch.unlisted or ("" if branch.order else strings.EMPTY_GROUP)
             if branch.denied:
                 self.retry(branch.id)

@@ -1,5 +1,5 @@
-"""Expands groups that nobody has expanded one by one: those that are the only child of the group above, and everything
-beneath a row when the person asks for it."""
+"""Expands groups without a click on each: a group that is the only child of the group above it, and all groups beneath
+a row when the person asks for that."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from collections.abc import Callable
 from zarrscope_app.presenters.tree.branch import Branch
 
 ALONE = 8
-"""The most groups, each the only child of the one above, that are expanded together with the group above them, because
-each costs one listing."""
+"""The most groups, each the only child of the group above, that are expanded after one click; each costs a listing."""
 ALL = 500
 """The most groups that are expanded at once beneath a row; each costs one listing."""
 ALL_FAR = 32
@@ -17,8 +16,11 @@ ALL_FAR = 32
 
 
 class Unfolding:
-    """`open(id, unfolds)` expands a row, and up to `unfolds` groups beneath it that are an only child. Use it on the
-    host's thread."""
+    """Decides which rows to expand next, as soon as the children of a row are listed. Use it on the host's thread.
+
+    `open(id, unfolds)` must expand a row and set the `unfolds` of its branch: the most groups to expand beneath it, one
+    in the other, as long as each is an only child.
+    """
 
     def __init__(self, open: Callable[[int, int], None]) -> None:
         self._open = open
@@ -27,8 +29,8 @@ class Unfolding:
         self._left = 0
 
     def all_beneath(self, branch: Branch, most: int) -> None:
-        """Expands a row and all groups beneath it, except that at most `most` groups are expanded anew. Asking again
-        goes on from there."""
+        """Expands a row and the groups beneath it, but at most `most` groups that were not expanded before. Calling it
+        again expands the next ones."""
         self._wanted, self._left = {branch.id}, most
         self._open(branch.id, 0)
         self._go_on(branch)

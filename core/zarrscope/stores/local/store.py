@@ -141,7 +141,7 @@ class LocalStore(Store):
         back to a folder of the path: nodes without end would lie beneath it."""
         folder = self._folder(prefix)
         if prefix:
-            from zarrscope.stores.local.links import need_an_end  # opening an array lists nothing
+            from zarrscope.stores.local.links import need_an_end  # here, because opening an array needs no listing
 
             need_an_end(self._stem, prefix, store=self.url)
         return folder
