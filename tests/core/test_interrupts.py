@@ -33,8 +33,8 @@ from zarrscope.runtime.keyed_locks import KeyedLocks
 from zarrscope.runtime.threads import Background, Mailbox
 from zarrscope.view import loader as chunks
 
-ENDS = 20.0
-"""A wait that lasts this number of seconds counts as endless."""
+ENDS = 100.0
+"""The most seconds that a helper thread waits, so that a failed test does not keep the process alive."""
 
 
 @pytest.fixture(autouse=True)
@@ -241,10 +241,9 @@ def test_the_one_who_waits_for_the_others_item_is_interrupted() -> None:
     def items() -> Iterator[str]:
         yield "for the one who asks"
         fetching.set()
-        end = time.monotonic() + ENDS
         time.sleep(0.2)  # the other one waits for the lock by now, or is early and passes
         signal.pthread_kill(threading.get_ident(), signal.SIGINT)
-        while time.monotonic() < end:
+        while True:  # until the operation is interrupted, or pytest ends the test
             check()
             time.sleep(0.01)
 
@@ -252,10 +251,8 @@ def test_the_one_who_waits_for_the_others_item_is_interrupted() -> None:
         if threading.current_thread() is threading.main_thread():
             fetching.wait(ENDS)
 
-    began = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         Background(decode_threads=2).share(items(), work)
-    assert time.monotonic() - began < ENDS
 
 
 def test_a_child_forked_within_an_operation_has_pythons_handler() -> None:
@@ -269,13 +266,12 @@ def test_a_child_forked_within_an_operation_has_pythons_handler() -> None:
 
 
 # ---------------------------------------------------------------------------------------------- waiting in vain
-def interrupting(when: Callable[[], object], act: Callable[[], object]) -> float:
-    """The seconds that `act` took to end after the SIGINT sent after `when`. It must end with KeyboardInterrupt."""
-    sent = []
+def interrupt(when: Callable[[], object], act: Callable[[], object]) -> None:
+    """Runs `act`, which waits for something that never comes, and sends SIGINT after `when`. `act` must end with
+    KeyboardInterrupt; if it does not end, pytest's time limit fails the test."""
 
     def send() -> None:
         when()
-        sent.append(time.monotonic())
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
     sender = threading.Thread(target=send)
@@ -283,7 +279,6 @@ def interrupting(when: Callable[[], object], act: Callable[[], object]) -> float
     with pytest.raises(KeyboardInterrupt):
         act()
     sender.join()
-    return time.monotonic() - sent[0]
 
 
 def values_of(folder: Path) -> dict[str, bytes]:
@@ -324,7 +319,7 @@ def test_who_waits_for_a_server_that_never_answers_is_interrupted(name: str, ser
             _ = h[path]
         server.gate.clear()
         try:
-            assert interrupting(held(server), lambda: WAITS[name](h)) < ENDS
+            interrupt(held(server), lambda: WAITS[name](h))
         finally:
             server.gate.set()
         assert (np.asarray(as_array(h["/plain"])[...]) == np.arange(64 * 64).reshape(64, 64)).all(), (
@@ -350,7 +345,7 @@ def test_who_waits_for_the_turn_of_another_thread_is_interrupted() -> None:
             pass
 
     try:
-        assert interrupting(lambda: time.sleep(0.05), act) < ENDS
+        interrupt(lambda: time.sleep(0.05), act)
     finally:
         over.set()
         thread.join()

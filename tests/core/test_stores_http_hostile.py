@@ -145,7 +145,6 @@ def test_what_a_behaviour_comes_to(name: str, monkeypatch: pytest.MonkeyPatch) -
                 assert re.search(expected, str(got)), str(got)
                 assert (got.store, got.key) == (store.url, "a")
                 assert got.advice
-            assert time.monotonic() - begun < 30, "all time limits together are a few seconds here"
         store.close()
     assert server.sent < 200 << 20
 

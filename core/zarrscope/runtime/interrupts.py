@@ -137,8 +137,8 @@ class operation:
 
 
 class uninterrupted_within:
-    """`with uninterrupted_within(context): …` makes the block, and the entry and exit of `context`, one operation. So no
-    interrupt comes after the entry and before the block, where it would prevent the exit."""
+    """`with uninterrupted_within(context): …` makes the block, with entry and exit of `context`, one operation. So no
+    interrupt comes between the entry and the block, where it would prevent the exit."""
 
     def __init__(self, context: AbstractContextManager[object]) -> None:
         self._context = context
