@@ -26,7 +26,7 @@ def repack(url: str, dry_run: bool, as_json: bool) -> None:
     """
     from zarrscope.errors import NotFound, ZarrscopeError
     from zarrscope.stores.address import split_address
-    from zarrscope.stores.local.opening import looks_zipped, nearest
+    from zarrscope.stores.file_address import looks_zipped, nearest
     from zarrscope.stores.local.paths import path_of
     from zarrscope.stores.zip import packing
 

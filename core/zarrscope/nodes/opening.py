@@ -363,7 +363,7 @@ def _database(store: Store, mode: Mode) -> Store | None:
     folder was refused before, because it is not empty."""
     if mode == "w-" or not store.url.startswith("file:"):
         return None
-    from zarrscope.stores.local.opening import open_database
+    from zarrscope.stores.file_address import open_database
     from zarrscope.stores.local.paths import path_of
 
     found = open_database(path_of(store.url), mode, None)

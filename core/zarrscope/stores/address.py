@@ -21,7 +21,7 @@ from zarrscope.errors import Refused, Unsupported, ZarrscopeError
 from zarrscope.errors.confidential import public
 from zarrscope.model.frozen import frozen
 from zarrscope.stores.address_options import cut_options, with_options
-from zarrscope.stores.local.opening import ARCHIVES, looks_zipped, open_archive
+from zarrscope.stores.file_address import ARCHIVES, looks_zipped, open_archive
 from zarrscope.stores.local.paths import file_url, path_of
 from zarrscope.stores.registry import Mode, StoreKind, StoreOptions, known_schemes, need_kind
 from zarrscope.stores.store import Store

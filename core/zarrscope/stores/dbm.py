@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 from zarrscope.errors import NotEmpty, NotFound, Refused, Unreadable, Unsupported
 from zarrscope.model.storage import Version
+from zarrscope.stores.file_address import nearest
 from zarrscope.stores.local.failures import full_disk, is_full
-from zarrscope.stores.local.opening import nearest
 from zarrscope.stores.mapping import MappingStore
 from zarrscope.stores.one_per_file import OnePerFile
 from zarrscope.stores.registry import Mode, StoreOptions

@@ -22,9 +22,9 @@ from zarrscope.errors import NotEmpty, NotFound, Refused, Unreadable, ZarrscopeE
 from zarrscope.model.buffers import Arena
 from zarrscope.model.storage import Buffer, ByteRange, Entry, Version
 from zarrscope.runtime.tuning import LMDB_PAGE
+from zarrscope.stores.file_address import nearest
 from zarrscope.stores.keys import check_key, too_large
 from zarrscope.stores.local.failures import full_disk, is_full
-from zarrscope.stores.local.opening import nearest
 from zarrscope.stores.one_per_file import OnePerFile
 from zarrscope.stores.registry import Mode, StoreOptions
 from zarrscope.stores.store import Store

@@ -129,7 +129,7 @@ _TABLE = (
     StoreKind(
         "file",
         "a folder, or a .zip or .ozx file, on this computer",
-        "zarrscope.stores.local.opening:open_path",
+        "zarrscope.stores.file_address:open_path",
         form="path",
     ),
     StoreKind("memory", "a named store in this process", "zarrscope.stores.memory:open_memory", form="name"),

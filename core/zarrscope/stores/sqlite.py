@@ -19,9 +19,9 @@ from urllib.parse import quote
 from zarrscope.errors import NotEmpty, NotFound, Refused, Unreadable
 from zarrscope.model.storage import ByteRange, Entry, Version
 from zarrscope.runtime.tuning import SQLITE_PAGE
+from zarrscope.stores.file_address import nearest
 from zarrscope.stores.keys import too_large
 from zarrscope.stores.local.failures import full_disk
-from zarrscope.stores.local.opening import nearest
 from zarrscope.stores.registry import Mode, StoreOptions
 from zarrscope.stores.store import Store
 
