@@ -32,12 +32,14 @@ def test_the_generated_pages_are_what_the_code_says() -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_each_decision_has_its_four_parts() -> None:
+def test_each_decision_has_its_four_parts_and_its_date() -> None:
     lacking = []
     for page in (page for page in PAGES if page.parent.name == "decisions" and page.name != "README.md"):
         text = page.read_text(encoding="utf-8")
         parts = ("Context", "Decision", "Rejected", "Consequence")
         lacking += [f"{page.name}: {part}" for part in parts if not re.search(rf"^(\*\*|#+ ){part}", text, re.M)]
+        if not re.search(r"^\*Decided \d{4}-\d\d-\d\d\b", text, re.M):
+            lacking.append(f"{page.name}: *Decided YYYY-MM-DD.*")
     assert not lacking
 
 
