@@ -192,15 +192,15 @@ def test_the_public_names_of_a_store_are_few() -> None:
     verbs = {name for name in public(Store) if callable(getattr(Store, name))}
     assert verbs == {
         *("get", "get_partial_values", "get_many", "get_versioned", "list", "list_prefix", "list_dir"),
-        *("set", "set_partial_values", "erase", "erase_values", "erase_prefix", "lock", "flush", "close"),
+        *("set", "set_partial_values", "erase", "erase_values", "erase_prefix", "lock", "close"),
     }
     assert public(Store) - verbs == {
         *("url", "listable", "writable", "remote", "document_limit", "allow_outside", "remark"),
-        *("tells_absence", "assumes", "taken_as_missing", "bulk", "files"),
+        *("tells_absence", "missing_is_fill", "taken_as_missing", "bulk", "files"),
     }
     assert public(BulkOperations) == {
         *("filter_existing", "reader", "scan_children", "scans_children", "put", "puts", "size_of", "copy_many"),
-        *("compare_many", "get_views", "get_growing", "reads_ahead"),
+        *("flush", "compare_many", "get_views", "get_growing", "reads_ahead"),
     }
     assert public(FileOperations) == {
         *(

@@ -48,7 +48,7 @@ def test_a_session_offers_to_take_as_missing_and_keeps_to_it(
     for change in (session.reload, session.open_anyway):
         change()
         mailbox.run_until(lambda: session.state.status is SessionStatus.READY and not session.state.selecting)
-        assert not_none(session.hierarchy).store.assumes
+        assert not_none(session.hierarchy).store.missing_is_fill
 
 
 def test_what_one_window_assumes_no_other_shows(address: str, workspace: Workspace, mailbox: Mailbox) -> None:

@@ -373,7 +373,7 @@ class Writing(Reading):
         store.bulk.put("new/x", b"", memoryview(b"two"), bytearray(b"three"), b"")
         store.bulk.put("new/y", *[bytes([i % 256]) for i in range(3000)])
         store.bulk.put("new/z")
-        store.flush()
+        store.bulk.flush()
         assert store.get("a/b") == b"one"
         assert store.get("new/x") == b"twothree"
         assert store.get("new/y") == bytes(i % 256 for i in range(3000))

@@ -351,7 +351,7 @@ def test_what_somebody_else_stores_or_erases_is_seen(place: Place) -> None:
     version = here.get_versioned("a/b")
     there.set("a/b", b"theirs")
     there.bulk.put("new/x", b"1")
-    there.flush()
+    there.bulk.flush()
     assert here.get("a/b") in (b"theirs", VALUES["a/b"])
     with pytest.raises(Conflict):
         here.set("a/b", b"mine", not_none(version)[1])
@@ -359,7 +359,7 @@ def test_what_somebody_else_stores_or_erases_is_seen(place: Place) -> None:
     again = place.opened("a")
     assert again.get("a/b") == b"theirs"
     again.erase_prefix("")
-    again.flush()
+    again.bulk.flush()
     again.close()
     here.close()
     assert here.get("a/c") is None
@@ -377,7 +377,7 @@ resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 17, 1 << 17))  # no file may gro
 for act in (
     lambda: store.set("a/b", bytes(1 << 20), version),
     lambda: store.set("large", bytes(1 << 20)),
-    lambda: (store.bulk.put("large", bytes(1 << 20)), store.flush()),
+    lambda: (store.bulk.put("large", bytes(1 << 20)), store.bulk.flush()),
 ):
     try:
         act()

@@ -58,12 +58,12 @@ told = {"errors": []}
 store = open_store(address, "a", options)
 for key, value in VALUES.items():
     store.set(key, value)
-store.flush()
+store.bulk.flush()
 version = store.get_versioned("a/b")[1]
 
 def put():
     store.bulk.put("many", LARGE)
-    store.flush()
+    store.bulk.flush()
 
 acts = [("a/b", lambda: store.set("a/b", LARGE, version)), ("large", lambda: store.set("large", LARGE)), ("many", put)]
 with open(disk / "fill", "wb", buffering=0) as file:

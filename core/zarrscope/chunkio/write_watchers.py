@@ -35,15 +35,15 @@ class ArrayIdentity:
 
     __slots__ = ("_hash", "_parts")
 
-    def __init__(self, url: str, path: str, metadata: object, assumes: bool) -> None:
-        self._parts = (url, path, metadata, assumes)
+    def __init__(self, url: str, path: str, metadata: object, missing_is_fill: bool) -> None:
+        self._parts = (url, path, metadata, missing_is_fill)
         self._hash = hash(self._parts)
 
     @property
     def twin(self) -> ArrayIdentity:
         """The identity of the same array with the other rule for chunks to which access is denied."""
-        url, path, metadata, assumes = self._parts
-        return ArrayIdentity(url, path, metadata, not assumes)
+        url, path, metadata, missing_is_fill = self._parts
+        return ArrayIdentity(url, path, metadata, not missing_is_fill)
 
     def lies_beneath(self, url: str, path: str) -> bool:
         """Whether the array is the node at `path` or lies below it."""

@@ -275,7 +275,7 @@ class _ConvertRun(DestinationWriter):
                 self.documents(node)
             if verify:
                 self.verify()
-            self.store.flush()
+            self.store.bulk.flush()
             self.store.erase(JOURNAL)
         except Cancelled:
             return self.result(verified=False, cancelled=True)

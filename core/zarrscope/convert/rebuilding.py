@@ -281,7 +281,7 @@ class _RebuildRun(DestinationWriter):
                 follow(hierarchy._nodes, node.documents)
             if verify:
                 self._verify()
-            self.store.flush()
+            self.store.bulk.flush()
             for switch in self.plan.switches:
                 self.check()
                 if not switch.switched:

@@ -96,7 +96,7 @@ def need_known_absence(store: Store) -> None:
     """Raises Denied if the store answers alike for denied and for absent values: a copy would then lack the denied
     values, and nobody would notice.
     """
-    if not store.tells_absence and not store.assumes:
+    if not store.tells_absence and not store.missing_is_fill:
         raise Denied(
             "The source gives the same answer for missing and for denied values, so a copy might be incomplete",
             untold=True,

@@ -235,7 +235,7 @@ class _Carrying:
                     raise
             except _Cancelled:
                 return self._result(cancelled=True)
-            self.target.store.flush()
+            self.target.store.bulk.flush()
             with self.source.store.lock():
                 self._need_same(fetch(self.source.store, self.dialect.documents(self.path)))
                 erase_node(self.source, self.dialect, self.path, self.kind)

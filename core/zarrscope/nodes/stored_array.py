@@ -126,7 +126,7 @@ class StoredArray:
     def identity(self) -> ArrayIdentity:
         """The key of the array's chunks in the cache of viewers; equal for other objects of the same array."""
         if self._identity is None:
-            self._identity = ArrayIdentity(self.store.url, self.path, self.metadata, self.store.assumes)
+            self._identity = ArrayIdentity(self.store.url, self.path, self.metadata, self.store.missing_is_fill)
         return self._identity
 
     def edges(self, axis: int) -> Edges:

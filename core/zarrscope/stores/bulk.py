@@ -274,7 +274,7 @@ class BulkOperations:
         >>> from zarrscope.stores.memory import MemoryStore
         >>> store = MemoryStore()
         >>> store.bulk.put("a", b"one", b"two")
-        >>> store.flush()
+        >>> store.bulk.flush()
         >>> store.get("a")
         b'onetwo'
         """
@@ -421,6 +421,24 @@ class BulkOperations:
                 check_key(key)
                 check_key(other)
             yield from self._store._compare_many(source, batch)
+
+    @uninterrupted
+    def flush(self) -> None:
+        """Waits until everything stored so far would survive a power failure, as far as the backend can tell.
+
+        A single value that was stored by `set` is on disk already; those of `put` and `copy_many` need not be.
+
+        Raises
+        ------
+        Unreadable
+            The store did not answer.
+
+        Examples
+        --------
+        >>> from zarrscope.stores.memory import MemoryStore
+        >>> MemoryStore().bulk.flush()
+        """
+        self._store._flush()
 
 
 def _batches(pairs: Iterable[tuple[str, str]]) -> Iterator[list[tuple[str, str]]]:

@@ -194,7 +194,7 @@ class RemoteStore(Store):
         raise NotImplementedError  # each service sends its own requests
 
     @property
-    def assumes(self) -> bool:
+    def missing_is_fill(self) -> bool:
         return self.network.missing_is_fill
 
     @property

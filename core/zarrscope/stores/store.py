@@ -59,7 +59,17 @@ class Store(ReadableStore):
     allow_outside
         Whether to follow symbolic links that lead out of the store. Only stores of files have such links.
     remark
-        Sentences about the store for the person who opens it.
+        Sentences about the store for the person who opens it, such as that a writable address is only read here; "" for
+        none.
+    tells_absence
+        False for a server that gives the same answer for absent and for denied values, as a bucket does that may not be
+        listed. Reading such a value raises Denied, because it may exist.
+    missing_is_fill
+        Whether the opener asked to take the denied values of such a store as absent; such chunks read as the fill
+        value.
+    taken_as_missing
+        How many denied values were taken as absent for that reason. A hierarchy that was opened with such values has a
+        warning.
 
     Examples
     --------
@@ -84,18 +94,17 @@ class Store(ReadableStore):
 
     @property
     def tells_absence(self) -> bool:
-        """False if the store is known to give the same answer for absent and for denied values."""
+        """False if the store is known to answer alike for values that do not exist and for values that it denies."""
         return True
 
     @property
-    def assumes(self) -> bool:
-        """Whether values of such a store (`tells_absence` is False) are treated as absent when it denies access to them
-        (Network.missing_is_fill)."""
+    def missing_is_fill(self) -> bool:
+        """Whether the opener of the store asked to take denied values as absent (Network.missing_is_fill)."""
         return False
 
     @property
     def taken_as_missing(self) -> int:
-        """The number of denied values that were treated as absent so far (`assumes`)."""
+        """The number of denied values that were taken as absent so far, because of `missing_is_fill`."""
         return 0
 
     # ------------------------------------------------------------------ writing
@@ -296,22 +305,6 @@ class Store(ReadableStore):
         """
         self._need_writing(key)
         return uninterrupted_within(self._lock_key(check_key(key) if key else ""))
-
-    @uninterrupted
-    def flush(self) -> None:
-        """Waits until everything stored so far would survive a power failure, as far as the backend can tell.
-
-        Raises
-        ------
-        Unreadable
-            The store did not answer.
-
-        Examples
-        --------
-        >>> from zarrscope.stores.memory import MemoryStore
-        >>> MemoryStore().flush()
-        """
-        self._flush()
 
     @uninterrupted
     def close(self) -> None:

@@ -59,8 +59,8 @@ class Wrapper(Store):
         return self.store.tells_absence
 
     @property
-    def assumes(self) -> bool:
-        return self.store.assumes
+    def missing_is_fill(self) -> bool:
+        return self.store.missing_is_fill
 
     @property
     def taken_as_missing(self) -> int:

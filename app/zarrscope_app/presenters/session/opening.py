@@ -149,7 +149,7 @@ def target_of(value: Any, path: str | None = None) -> OpenTarget:
     if isinstance(hierarchy, Hierarchy):
         store = hierarchy.store
         path = path or (hierarchy.initial_path if value is hierarchy else value.path)
-        return OpenTarget(hierarchy.url, path, store, bool(store.allow_outside), bool(store.assumes))
+        return OpenTarget(hierarchy.url, path, store, bool(store.allow_outside), bool(store.missing_is_fill))
     try:
         given = locate_object(value, "r")
     except Refused as error:

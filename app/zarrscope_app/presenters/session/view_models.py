@@ -91,7 +91,7 @@ def facts_of(
         name_of(hierarchy, node),
         f"OME-Zarr {strings.clean(version)}" if version else "",
         strings.WRITABLE if hierarchy.writable else strings.OPENED_ANYWAY if lenient else strings.READ_ONLY,
-        strings.REFUSED_IS_MISSING if hierarchy.store.assumes and not hierarchy.store.tells_absence else "",
+        strings.REFUSED_IS_MISSING if hierarchy.store.missing_is_fill and not hierarchy.store.tells_absence else "",
     )
 
 

@@ -191,7 +191,7 @@ class _Serving:
         yield MessageFrame({})
 
     def _op_flush(self, frame: MessageFrame, number: int) -> AnswerFrames:
-        self._store(frame).flush()
+        self._store(frame).bulk.flush()
         yield MessageFrame({})
 
     def _op_erase(self, frame: MessageFrame, number: int) -> AnswerFrames:
