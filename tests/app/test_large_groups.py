@@ -20,7 +20,7 @@ from zarrscope.nodes.opening import open as open_hierarchy
 from zarrscope.runtime.threads import Mailbox, shared
 from zarrscope.stores.local.store import LocalStore
 from zarrscope.stores.memory import MemoryStore
-from zarrscope_app.cli import look, run
+from zarrscope_app.cli import listing, run
 from zarrscope_app.presenters import ROOT, RowState, TreePresenter, strings
 from zarrscope_app.presenters.tree import arriving, branch, presenter
 from zarrscope_app.presenters.tree import names as tree_names
@@ -339,14 +339,14 @@ def test_ls_of_a_large_group_reads_no_more_than_the_kinds(
     small = said(capsys, "ls", str(folder)).splitlines()
     assert small[0].split() == ["n00000", "array", "1-D", "uint8", "4"]
     assert len(small) == 40
-    monkeypatch.setattr(look, "SORTED", 10)
+    monkeypatch.setattr(listing, "SORTED", 10)
     parsed: list[str] = []
 
     def summary(*told: object) -> str:
         parsed.append("")
         return "told"
 
-    monkeypatch.setattr(look, "summary", summary)
+    monkeypatch.setattr(listing, "summary", summary)
     large = said(capsys, "ls", str(folder)).splitlines()
     assert sorted(line.split()[0] for line in large) == [line.split()[0] for line in small]
     assert {tuple(line.split()[1:]) for line in large} == {("array",)}
@@ -378,7 +378,7 @@ def test_tree_reads_what_it_prints(
     shown = said(capsys, "tree", str(folder), "--most", "5").splitlines()
     assert shown[1].startswith("├── n00000")
     assert shown[-1] == "└── … 995 more children"
-    assert len({key for key in read if key.startswith("n")}) <= 5 + look.LINES_AT_ONCE
+    assert len({key for key in read if key.startswith("n")}) <= 5 + listing.LINES_AT_ONCE
 
 
 # ---------------------------------------------------------------------- the window

@@ -696,7 +696,7 @@ def run(
 ) -> dict[str, Any]:
     """Makes the stores `first` to `count`, and tries `each` random verbs on each. Returns the number of tries and all
     faults."""
-    for module in ("", ".attributes", ".check", ".compare", ".convert", ".look", ".nodes", ".picture"):
+    for module in ("", ".attributes", ".check", ".compare", ".convert", ".listing", ".nodes", ".picture"):
         importlib.import_module(f"zarrscope_app.cli{module}")  # for the processes that are forked
     faults: list[str] = []
     tried = 0

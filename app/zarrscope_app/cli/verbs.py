@@ -33,8 +33,8 @@ class Verb(NamedTuple):
 SECTIONS: dict[str, dict[str, Verb]] = {
     "Looking": {
         "open": Verb("explore", "Opens URLs in the window (the default verb).", "open_"),
-        "tree": Verb("look", "Draws the hierarchy."),
-        "ls": Verb("look", "Lists the children of a group."),
+        "tree": Verb("listing", "Draws the hierarchy."),
+        "ls": Verb("listing", "Lists the children of a group."),
         "info": Verb("info", "Describes a node: shape, type, chunks, codecs, image."),
         "show": Verb("show", "Draws one plane on the terminal."),
         "render": Verb("picture", "Draws one plane as a PNG."),
