@@ -19,7 +19,7 @@ from narrowing import not_none
 from zarrscope_app.cli import cli
 from zarrscope_app.presenters import strings_terminal
 from zarrscope_app.presenters.commands import FOOTERS
-from zarrscope_app.tui.characters import Look, cells_of, dithered_16, dithered_256, steadied, text_of
+from zarrscope_app.tui.characters import CellRendering, cells_of, dithered_16, dithered_256, steadied, text_of
 from zarrscope_app.tui.inline_pictures import kitty, sixel, through_tmux
 from zarrscope_app.tui.line_drawing import plotted
 from zarrscope_app.tui.terminal import Answers, read_answers, terminal, worth_asking
@@ -121,9 +121,9 @@ def test_sixteen_colours_are_sixteen() -> None:
 @pytest.mark.parametrize("colors", ["truecolor", "256", "16", "mono"])
 @pytest.mark.parametrize("signs", ["blocks", "braille", "ascii"])
 def test_each_line_is_as_wide_as_its_cells(colors: Any, signs: str) -> None:
-    look = Look(colors, signs)
-    picture = RAMP[: 8 * look.rows, : 20 * look.columns]
-    for row in cells_of(picture, look):
+    rendering = CellRendering(colors, signs)
+    picture = RAMP[: 8 * rendering.rows, : 20 * rendering.columns]
+    for row in cells_of(picture, rendering):
         told = text_of(row, colors)
         assert len(re.sub(r"\x1b\[[0-9;]*m", "", told)) == 20
         assert (colors == "mono") == ("\x1b" not in told)
@@ -133,10 +133,10 @@ def test_each_line_is_as_wide_as_its_cells(colors: Any, signs: str) -> None:
 def test_the_numbers_of_colours_are_right() -> None:
     """Each pixel with a colour of the palette is sent as the number of that colour."""
     red = np.full((2, 1, 3), (255, 0, 0), np.uint8)
-    assert text_of(cells_of(red, Look("256"))[0], "256") == "\x1b[48;5;196m \x1b[0m"
+    assert text_of(cells_of(red, CellRendering("256"))[0], "256") == "\x1b[48;5;196m \x1b[0m"
     grey = np.full((2, 1, 3), 118, np.uint8)
-    assert text_of(cells_of(grey, Look("256"))[0], "256") == "\x1b[48;5;243m \x1b[0m"
-    assert text_of(cells_of(red // 255, Look("16"))[0], "16") == "\x1b[40m \x1b[0m"
+    assert text_of(cells_of(grey, CellRendering("256"))[0], "256") == "\x1b[48;5;243m \x1b[0m"
+    assert text_of(cells_of(red // 255, CellRendering("16"))[0], "16") == "\x1b[40m \x1b[0m"
 
 
 def test_a_steadied_picture_is_near_and_changes_less() -> None:
@@ -157,8 +157,8 @@ def test_no_pixel_is_sent_beyond_its_tolerance(tolerance: int) -> None:
     wanted[:6] = wanted[:6, :1]  # runs
     wanted[2:4] = (0, 0, 95)  # a number that colour schemes change
     picture = steadied(wanted, None, tolerance) if tolerance else wanted
-    look = Look("truecolor", "blocks", tolerance)
-    told = [text_of(line, "truecolor") for line in cells_of(picture, look, steady=bool(tolerance))]
+    rendering = CellRendering("truecolor", "blocks", tolerance)
+    told = [text_of(line, "truecolor") for line in cells_of(picture, rendering, steady=bool(tolerance))]
     assert not re.search(r"8;5;(1[0-9]|2[01]|[0-9])[;m]", "".join(told))
     shown = np.concatenate([pixels_of(line) for line in told])
     assert np.abs(shown.astype(int) - wanted).max() <= (tolerance or 3)
@@ -200,8 +200,10 @@ def test_a_steadied_picture_takes_few_bytes() -> None:
     for _ in range(4):
         rgb = (smooth + chance.integers(0, 30, smooth.shape)).astype(np.uint8)
         before = steadied(rgb, before, 20)
-        near += sum(len(text_of(line, "truecolor")) for line in cells_of(before, Look(tolerance=20), steady=True))
-        exact += sum(len(text_of(line, "truecolor")) for line in cells_of(rgb, Look()))
+        near += sum(
+            len(text_of(line, "truecolor")) for line in cells_of(before, CellRendering(tolerance=20), steady=True)
+        )
+        exact += sum(len(text_of(line, "truecolor")) for line in cells_of(rgb, CellRendering()))
     assert near < 0.45 * exact
 
 

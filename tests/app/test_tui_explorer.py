@@ -22,7 +22,7 @@ from terminal_hand import Screen, explore
 from zarrscope_app.presenters.commands import COMMANDS, OFFERS
 from zarrscope_app.tui import picture as pictures
 from zarrscope_app.tui.app import Explorer
-from zarrscope_app.tui.characters import REST_TOLERANCE, TOLERANCE, Look
+from zarrscope_app.tui.characters import REST_TOLERANCE, TOLERANCE, CellRendering
 from zarrscope_app.tui.form_lines import FormLines
 from zarrscope_app.tui.picker import Picker
 from zarrscope_app.tui.plate import PlateLines
@@ -194,8 +194,8 @@ def test_a_single_step_over_a_slow_link_is_sent_once(place: str, monkeypatch: py
 @pytest.mark.parametrize("slow", [True, False])
 def test_an_incomplete_picture_waits_on_a_slow_link_in_all_colours(colors: Colors, slow: bool) -> None:
     loading = SimpleNamespace(slice=SimpleNamespace(frame=SimpleNamespace(loading=True)))
-    look = Look.of(Terminal(colors=colors, slow=slow))
-    picture = pictures.PictureWidget(cast("Any", loading), id="picture", look=look)
+    rendering = CellRendering.of(Terminal(colors=colors, slow=slow))
+    picture = pictures.PictureWidget(cast("Any", loading), id="picture", rendering=rendering)
     assert (picture._whole(5.0) > 5.0) is slow
 
 

@@ -12,7 +12,7 @@ from terminal_hand import Screen
 from zarrscope.nodes.opening import open as open_hierarchy
 from zarrscope_app.presenters import Frame
 from zarrscope_app.tui.app import Explorer
-from zarrscope_app.tui.characters import Look, cells_of, text_of, written_over
+from zarrscope_app.tui.characters import CellRendering, cells_of, text_of, written_over
 from zarrscope_app.tui.picture import PictureWidget
 from zarrscope_app.tui.terminal import Colors
 
@@ -77,8 +77,8 @@ def test_a_plane_behind_a_dead_link_says_why_and_is_read_again_by_a_key(shelf: S
 @pytest.mark.parametrize("colors", ["truecolor", "256", "16", "mono"])
 @pytest.mark.parametrize("signs", ["half", "braille", "ascii"])
 def test_a_text_stands_over_the_picture(colors: Colors, signs: str) -> None:
-    look = Look(signs=signs, colors=colors)
-    grid = cells_of(np.full((12 * look.rows, 40 * look.columns, 3), 200, np.uint8), look)
+    rendering = CellRendering(signs=signs, colors=colors)
+    grid = cells_of(np.full((12 * rendering.rows, 40 * rendering.columns, 3), 200, np.uint8), rendering)
     before = grid.copy()
     written_over(grid, "The server answered 503. Press U to read it again: 細")
     lines = [text_of(line, colors) for line in grid]

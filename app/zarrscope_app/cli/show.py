@@ -130,14 +130,18 @@ def _draw(picture: npt.NDArray[np.uint8], room: tuple[int, int], terminal: Termi
     if terminal.drawing in ("kitty", "iterm2", "sixel"):
         _draw_own(picture, lines, columns, terminal)
         return
-    from zarrscope_app.tui.characters import Look, cells_of, text_of
+    from zarrscope_app.tui.characters import CellRendering, cells_of, text_of
 
-    look = Look.of(terminal)
-    fitted, h, w = _fitted(picture, lines * look.rows, columns * look.columns)
-    canvas = np.zeros((-(-h // look.rows) * look.rows, -(-w // look.columns) * look.columns, 3), np.uint8)
+    rendering = CellRendering.of(terminal)
+    fitted, h, w = _fitted(picture, lines * rendering.rows, columns * rendering.columns)
+    canvas = np.zeros(
+        (-(-h // rendering.rows) * rendering.rows, -(-w // rendering.columns) * rendering.columns, 3), np.uint8
+    )
     canvas[:h, :w] = fitted
-    for row in cells_of(canvas, look):
-        steer_stdout(text_of(row, look.colors).rstrip(" ") if look.colors == "mono" else text_of(row, look.colors))
+    for row in cells_of(canvas, rendering):
+        steer_stdout(
+            text_of(row, rendering.colors).rstrip(" ") if rendering.colors == "mono" else text_of(row, rendering.colors)
+        )
         sys.stdout.write("\n")
 
 

@@ -33,7 +33,7 @@ from zarrscope_app.presenters.form.presenter import EditStatus
 from zarrscope_app.presenters.session.bookmarks import Bookmarks
 from zarrscope_app.presenters.session.polling import GrowthPolling
 from zarrscope_app.tui import emoji
-from zarrscope_app.tui.characters import Look
+from zarrscope_app.tui.characters import CellRendering
 from zarrscope_app.tui.closing import Leaving
 from zarrscope_app.tui.conflict import Conflicts
 from zarrscope_app.tui.control_filter import Inert
@@ -191,7 +191,7 @@ class Explorer(App[int]):
         self.theme_changed_signal.subscribe(self, lambda _: self._repaint.soon())
         self.tree_lines = self.query_one("#tree", TreeLines)
         self.picture = self.query_one("#picture", PictureWidget)
-        self.picture.look = self.part("overview", PlateLines).look = Look.of(self.terminal)
+        self.picture.rendering = self.part("overview", PlateLines).rendering = CellRendering.of(self.terminal)
         self._pixels = Pixels(self.picture, self.terminal, self.suspend)
         self._panes = self.query_one("#panes", ContentSwitcher)
         self._shown = {str(line.id): line for line in self.query(Static)}

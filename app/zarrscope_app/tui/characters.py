@@ -24,7 +24,7 @@ STEP = 4
 """Colours are rounded to multiples of this: the difference is invisible in a cell, and equal neighbours need no
 sequence."""
 TOLERANCE = 20
-"""The `tolerance` of a Look over a slow link, for planes that pass quickly."""
+"""The `tolerance` of a CellRendering over a slow link, for planes that pass quickly."""
 REST_TOLERANCE = 11
 """The tolerance of a single plane over a slow link, and of the last one after planes have passed: 4 %, which is hard to
 see in a cell. A smaller one would nearly double the bytes."""
@@ -61,7 +61,7 @@ Grid = npt.NDArray[np.uint64]
 
 
 @frozen
-class Look:
+class CellRendering:
     """The way in which pixels become cells; each cell has `rows` × `columns` pixels."""
 
     colors: Colors = "truecolor"
@@ -73,9 +73,9 @@ class Look:
     """Whether an incomplete picture waits for its last chunks, because the link is slow."""
 
     @classmethod
-    def of(cls, terminal: Terminal) -> Look:
-        """The look for a terminal; one that can display pictures itself gets half blocks, because a pane consists of
-        cells."""
+    def of(cls, terminal: Terminal) -> CellRendering:
+        """The rendering for a terminal; one that can display pictures itself gets half blocks, because a pane consists
+        of cells."""
         signs = terminal.drawing if terminal.drawing in ("braille", "ascii") else "blocks"
         tolerance = TOLERANCE if terminal.slow and terminal.colors == "truecolor" else 0
         return cls(terminal.colors, signs, tolerance, terminal.slow)
@@ -211,14 +211,14 @@ def _packed(rgb: npt.NDArray[np.uint8]) -> Grid:
 
 
 # ---------------------------------------------------------------------- signs
-def cells_of(rgb: Rgb, look: Look, *, steady: bool = False) -> Grid:
+def cells_of(rgb: Rgb, rendering: CellRendering, *, steady: bool = False) -> Grid:
     """Turns (rows × h, columns × w, 3) pixels into (h, w) cells. `steady`: the pixels are those of `steadied`, whose
     choices rounding would undo."""
-    if look.signs == "braille":
-        return _braille(rgb, look)
-    if look.signs == "ascii":
-        return _ascii(rgb, look)
-    packed = _packed(rgb if steady and look.colors == "truecolor" else _COLORS[look.colors](rgb))
+    if rendering.signs == "braille":
+        return _braille(rgb, rendering)
+    if rendering.signs == "ascii":
+        return _ascii(rgb, rendering)
+    packed = _packed(rgb if steady and rendering.colors == "truecolor" else _COLORS[rendering.colors](rgb))
     return (np.uint64(_UPPER) << np.uint64(48)) | (packed[0::2] << np.uint64(24)) | packed[1::2]
 
 
@@ -235,33 +235,33 @@ def written_over(cells: Grid, text: str) -> None:
             cells[top + y, left : left + wide] = [(sign << 48) | (0xFFFFFF << 24) for sign in signs]
 
 
-def _tinted(rgb: Rgb, look: Look) -> Grid:
+def _tinted(rgb: Rgb, rendering: CellRendering) -> Grid:
     """The colour of each cell at full lightness, because the character shows how light it is."""
-    if look.colors == "mono":
+    if rendering.colors == "mono":
         return np.full(rgb.shape[:2], 0xFFFFFF, np.uint64)
     most = np.maximum(rgb.max(axis=2, keepdims=True).astype(np.float64), 1)
     full = np.where(_flat(rgb)[..., None], 0, rgb / most * 255).astype(np.uint8)
     nearest = (full.astype(int) + 25) // 51 * 51
-    if look.colors == "256":
+    if rendering.colors == "256":
         return _packed(_LEVELS[nearest // 51].astype(np.uint8))
-    return _packed(dithered_16(full) if look.colors == "16" else nearest.astype(np.uint8))
+    return _packed(dithered_16(full) if rendering.colors == "16" else nearest.astype(np.uint8))
 
 
-def _braille(rgb: Rgb, look: Look) -> Grid:
+def _braille(rgb: Rgb, rendering: CellRendering) -> Grid:
     on = dithered_mono(rgb)
     h, w = on.shape[0] // 4, on.shape[1] // 2
     dots = (on.reshape(h, 4, w, 2) * _DOTS[None, :, None, :]).sum(axis=(1, 3)).astype(np.uint64)
     sign = np.where(dots == 0, np.uint64(_BLANK), np.uint64(_BRAILLE) + dots)
-    tint = _tinted(rgb.reshape(h, 4, w, 2, 3).max(axis=(1, 3)), look)
+    tint = _tinted(rgb.reshape(h, 4, w, 2, 3).max(axis=(1, 3)), rendering)
     return (sign << np.uint64(48)) | (np.where(dots == 0, np.uint64(0), tint) << np.uint64(24))
 
 
-def _ascii(rgb: Rgb, look: Look) -> Grid:
+def _ascii(rgb: Rgb, rendering: CellRendering) -> Grid:
     pairs = rgb.reshape(rgb.shape[0] // 2, 2, rgb.shape[1], 3).astype(np.uint16)
     cells = (pairs.sum(axis=1) // 2).astype(np.uint8)
     light = np.where(_flat(cells), 0, cells.max(axis=2) / 255 * (len(_RAMP) - 1))
     signs = np.array([ord(c) for c in _RAMP], np.uint64)[np.round(light).astype(int)]
-    tint = np.where(signs == _BLANK, np.uint64(0), _tinted(cells, look))
+    tint = np.where(signs == _BLANK, np.uint64(0), _tinted(cells, rendering))
     found: Grid = (signs << np.uint64(48)) | (tint << np.uint64(24))
     return found
 

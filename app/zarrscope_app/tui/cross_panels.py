@@ -16,7 +16,7 @@ from zarrscope_app.tui.characters import GROUND
 if TYPE_CHECKING:
     from zarrscope_app.presenters import Rect, SlicePresenter
     from zarrscope_app.presenters.image.three_views import ThreeViews
-    from zarrscope_app.tui.characters import Grid, Look, Rgb
+    from zarrscope_app.tui.characters import CellRendering, Grid, Rgb
 
 GAP = 1
 """Pixels between two planes."""
@@ -129,17 +129,17 @@ class CrossPanels:
         whole[:, main.width : main.width + GAP] = GAP_COLOR
         return whole
 
-    def name_axes(self, cells: Grid, look: Look) -> None:
+    def name_axes(self, cells: Grid, rendering: CellRendering) -> None:
         """Writes the names of the axes across and down into the upper left corner of each plane."""
         for panel in self.panels:
             names = {axis.role: strings.clean(axis.name, LONGEST_NAME) for axis in panel.view.state.axes}
             text = (
                 f"{names.get('x', '')}→ {names.get('y', '')}↓"
-                if look.signs != "ascii"
+                if rendering.signs != "ascii"
                 else " ".join(names.get(role, "") for role in "xy")
             )
-            line, start = -(-panel.top // look.rows), -(-panel.left // look.columns)
-            room = min(cells.shape[1], (panel.left + panel.width) // look.columns) - start
+            line, start = -(-panel.top // rendering.rows), -(-panel.left // rendering.columns)
+            room = min(cells.shape[1], (panel.left + panel.width) // rendering.columns) - start
             if line < cells.shape[0] and len(text) <= room:
                 signs = [ord(sign) if cell_len(sign) == 1 else ord("?") for sign in text]
                 cells[line, start : start + len(text)] = [(sign << 48) | (0xFFFFFF << 24) for sign in signs]

@@ -19,7 +19,7 @@ from textual.widget import Widget
 
 from zarrscope_app.presenters import Rect, Session
 from zarrscope_app.tui.cells import Cells
-from zarrscope_app.tui.characters import REST_TOLERANCE, Grid, Look, Rgb, cells_of, steadied, written_over
+from zarrscope_app.tui.characters import REST_TOLERANCE, CellRendering, Grid, Rgb, cells_of, steadied, written_over
 from zarrscope_app.tui.cross_panels import CrossPanels
 from zarrscope_app.tui.entry import Painter
 from zarrscope_app.tui.line_drawing import plotted
@@ -45,10 +45,10 @@ class PictureWidget(Painter, Widget, can_focus=True):
     class Probed(Message):
         """Message: the value under the cursor has changed."""
 
-    def __init__(self, session: Session, *, id: str, look: Look | None = None) -> None:
+    def __init__(self, session: Session, *, id: str, rendering: CellRendering | None = None) -> None:
         super().__init__(id=id)
         self.session = session
-        self.look = look or Look()
+        self.rendering = rendering or CellRendering()
         self.rect: Rect | None = None
         self.cursor: tuple[int, int] | None = None
         """(row, column) of the value cursor in pixels of the picture; None while it is switched off."""
@@ -93,7 +93,7 @@ class PictureWidget(Painter, Widget, can_focus=True):
     @property
     def _whole_pixels(self) -> tuple[int, int]:
         """The size of the widget (height, width) in the pixels that its cells show."""
-        return self.size.height * self.look.rows, self.size.width * self.look.columns
+        return self.size.height * self.rendering.rows, self.size.width * self.rendering.columns
 
     @property
     def pixels(self) -> tuple[int, int]:
@@ -143,7 +143,7 @@ class PictureWidget(Painter, Widget, can_focus=True):
 
     def _whole(self, now: float) -> float:
         """The time before which the picture is not drawn, because more of its chunks may arrive."""
-        if not self.session.slice.frame.loading or not self.look.slow or self.cursor is not None:
+        if not self.session.slice.frame.loading or not self.rendering.slow or self.cursor is not None:
             self._incomplete = 0.0
             return now
         self._incomplete = self._incomplete or now
@@ -160,35 +160,35 @@ class PictureWidget(Painter, Widget, can_focus=True):
             self._grid, self._lines = None, []
             line = self.session.slice.line
             if self.session.slice.state.kind == "line" and line is not None:
-                signs = "ascii" if self.look.signs == "ascii" else "braille"
+                signs = "ascii" if self.rendering.signs == "ascii" else "braille"
                 self._plot = plotted(line.low, line.high, *self.size[::-1], signs)
             self.refresh()
             return
         crossed = bool(self.cross.panels)
         picture = self.cross.picture((height, width)) if crossed else self.session.slice.picture(height, width)
-        if self.look.tolerance:
+        if self.rendering.tolerance:
             alone = rest or began - self._changed >= REST_SECONDS
-            picture = steadied(picture, self._steady, REST_TOLERANCE if alone else self.look.tolerance)
+            picture = steadied(picture, self._steady, REST_TOLERANCE if alone else self.rendering.tolerance)
             self._steady = picture.copy()
             self._refine_later(not alone)
         if self.cursor is not None:
             y, x = (min(at, most - 1) for at, most in zip(self.cursor, self.pixels, strict=True))
             picture[y, x] = 255 - picture[y, x] // 2
-        before, after = self._grid, cells_of(picture, self.look, steady=bool(self.look.tolerance))
+        before, after = self._grid, cells_of(picture, self.rendering, steady=bool(self.rendering.tolerance))
         if crossed:
-            self.cross.name_axes(after, self.look)
+            self.cross.name_axes(after, self.rendering)
         frame = self.session.slice.frame
         if frame.failed or self.session.waiting:  # the status line is too short for the reason
             written_over(after, frame.over)
         self._grid = after
         if before is None or before.shape != after.shape:
-            self._lines = [Cells(row, self.look.colors) for row in after]
+            self._lines = [Cells(row, self.rendering.colors) for row in after]
             self._changed = began
             self.refresh()
         else:
             changed = np.flatnonzero((before != after).any(axis=1)).tolist()
             for y in changed:
-                self._lines[y] = Cells(after[y], self.look.colors)
+                self._lines[y] = Cells(after[y], self.rendering.colors)
             if changed:
                 self._changed = began
                 self.refresh(*(Region(0, y, self.size.width, 1) for y in changed))
@@ -308,7 +308,7 @@ class PictureWidget(Painter, Widget, can_focus=True):
 
     # ------------------------------------------------------------------ mouse
     def on_mouse_move(self, event: events.MouseMove) -> None:
-        row, column = event.y * self.look.rows, event.x * self.look.columns
+        row, column = event.y * self.rendering.rows, event.x * self.rendering.columns
         height, width = self.pixels
         if self.rect is not None and self.cursor is None and row < height and column < width:
             self.session.slice.hover(*self._place(row, column))
@@ -329,7 +329,7 @@ class PictureWidget(Painter, Widget, can_focus=True):
     def on_click(self, event: events.Click) -> None:
         if self.rect is None:
             return
-        row, column = event.y * self.look.rows, event.x * self.look.columns
+        row, column = event.y * self.rendering.rows, event.x * self.rendering.columns
         if self.cross.pick(row, column):
             return
         y, x = self._place(row, column)

@@ -12,7 +12,7 @@ from textual.strip import Strip
 from zarrscope_app.presenters import Session
 from zarrscope_app.presenters.image.overview import Cell, OverviewPresenter, OverviewState
 from zarrscope_app.tui.cells import Cells
-from zarrscope_app.tui.characters import Look, cells_of
+from zarrscope_app.tui.characters import CellRendering, cells_of
 from zarrscope_app.tui.lines import Lines
 
 LEAST, MOST = 3, 20
@@ -31,7 +31,7 @@ class PlateLines(Lines):
         """The place of the cursor as (row, column), by the path of the collection."""
         self._seen = ""
         """The path of the collection whose place was scrolled into sight."""
-        self.look = Look()
+        self.rendering = CellRendering()
         self._drawn: dict[int, tuple[object, list[Strip]]] = {}
 
     def follow(self, session: Session) -> None:
@@ -121,19 +121,19 @@ class PlateLines(Lines):
         columns, wide, base = len(self.state.columns), self._across, self.rich_style
         named = not any(self.state.columns)
         lines = self._high - named
-        canvas = np.zeros((lines * self.look.rows, columns * (wide + 1) * self.look.columns, 3), np.uint8)
+        canvas = np.zeros((lines * self.rendering.rows, columns * (wide + 1) * self.rendering.columns, 3), np.uint8)
         canvas[...] = self.background_colors[1].rgb
         for column in range(columns):
-            x = column * (wide + 1) * self.look.columns
-            box = canvas[:, x : x + wide * self.look.columns]
+            x = column * (wide + 1) * self.rendering.columns
+            box = canvas[:, x : x + wide * self.rendering.columns]
             self._fill(box, cells.get(column), (row, column) == at)
         name = self.state.rows[row] if row < len(self.state.rows) else ""
         strips = [
             Strip([
                 Segment(f"{name if y == lines // 2 else '':>{self._gutter - 1}} ", self._style("quiet", base)),
-                *Cells(line, self.look.colors),
+                *Cells(line, self.rendering.colors),
             ])
-            for y, line in enumerate(cells_of(canvas, self.look))
+            for y, line in enumerate(cells_of(canvas, self.rendering))
         ]  # fmt: skip
         if named:
             names = "".join(f"{cells[c].name[:wide] if c in cells else '':<{wide + 1}}" for c in range(columns))

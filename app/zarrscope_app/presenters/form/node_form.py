@@ -125,7 +125,7 @@ class NodeForm:
         """Forgets the faults of the node before, because another one is being opened."""
         self._failure = self._lacking = self.faulty = ""
 
-    def look_again(self) -> None:
+    def invalidate(self) -> None:
         """Called when the displayed draft, or other data about its node, may have changed: the next `state` then makes
         the fields again."""
         self._tree = None

@@ -278,7 +278,7 @@ class EditPresenter:
 
     def _refresh(self) -> None:
         self._state = None
-        self._one.look_again()
+        self._one.invalidate()
         self._notify.soon()
 
     def _tell(self) -> None:

@@ -217,7 +217,7 @@ def _title(image: Image) -> str:
     return named or url.rstrip("/").rpartition("/")[2] or image.path
 
 
-def _layer(image: Image, number: int | None, kind: str, name: str, place: ImagePosition, **look: Any) -> Layer:
+def _layer(image: Image, number: int | None, kind: str, name: str, place: ImagePosition, **settings: Any) -> Layer:
     axis = image.channel_axis
     fixed = {} if axis is None else {axis: number or 0}
     kept = [i for i in range(len(image.axes)) if i not in fixed]
@@ -252,7 +252,7 @@ def _layer(image: Image, number: int | None, kind: str, name: str, place: ImageP
         label_colors={value: color for value, color in image.label_colors.items() if _holds(dtype, value)},
         source={"url": image.hierarchy.url if image.hierarchy is not None else "", "path": image.path},
         warnings=(*warnings, *place.warnings, *unsaid, *flat),
-        **look,
+        **settings,
     )
 
 

@@ -58,13 +58,13 @@ class LastDisplaySettings:
     def _key(url: str, path: str) -> str:
         return blake2b(f"{without_numbers(url)}\n{path}".encode(), digest_size=12).hexdigest()
 
-    def keep(self, url: str, path: str, look: Mapping[str, Any]) -> None:
+    def keep(self, url: str, path: str, chosen: Mapping[str, Any]) -> None:
         """Remembers the display settings of an image, as the newest entry."""
         found, key = self._all(), self._key(url, path)
-        if found.get(key) == look:
+        if found.get(key) == chosen:
             return
         found.pop(key, None)
-        found[key] = dict(look)
+        found[key] = dict(chosen)
         self._store.store(self.NAME, json.dumps(dict([*found.items()][-MOST_IMAGES:])))
 
     def of(self, url: str, path: str) -> object:
@@ -184,16 +184,16 @@ class KeepsViews(SessionPart):
         if self.display_settings is not None:
             self.display_settings.keep_switches(*self.slice.switches)
 
-    def keep_look(self) -> None:
+    def keep_display_settings(self) -> None:
         """Remembers the display settings of the displayed image if a person has changed them."""
         if self.display_settings is not None and self.slice.by_person and (view := self.slice.view()):
             self.display_settings.keep(
                 self.url, self._path, {name: view[name] for name in ("channels", "labels") if name in view}
             )
 
-    def _last_look(self) -> None:
+    def _restore_display_settings(self) -> None:
         """Restores the display settings that a person last chose for the displayed image."""
-        look = self.display_settings.of(self.url, self._path) if self.display_settings is not None else None
-        if isinstance(look, dict):
-            self.slice.restore({"channels": look.get("channels"), "labels": look.get("labels")})
-            self._labels_wanted = look.get("labels") if self._labels_come else None
+        last = self.display_settings.of(self.url, self._path) if self.display_settings is not None else None
+        if isinstance(last, dict):
+            self.slice.restore({"channels": last.get("channels"), "labels": last.get("labels")})
+            self._labels_wanted = last.get("labels") if self._labels_come else None

@@ -277,7 +277,7 @@ class Session(
         """Cancels every request; no callback is called afterwards."""
         self._closed = True
         self.elsewhere.close()
-        self.keep_look()
+        self.keep_display_settings()
         self.keep_unsaved()
         self.owner.close()
         self.slice.clear()
@@ -307,7 +307,7 @@ class Session(
 
     def _select(self, path: str) -> None:
         if self._node is not None:
-            self.keep_look()
+            self.keep_display_settings()
             self._leave_place()
         self._wanted, self._path, self._node = path, path, None
         self._note = self._note if path == self._note[0] else ("", "")
@@ -367,7 +367,7 @@ class Session(
                 self._show_labels(node, found.image)
             for axis, index in enumerate(self.slice.index):
                 self._picture_moved(axis, index)
-            self._last_look()
+            self._restore_display_settings()
             self._arrive()
             self._restore_view()
         self._view = None
