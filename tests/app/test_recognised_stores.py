@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 import zarrscope
+from narrowing import not_none
 from zarrscope.runtime.threads import Mailbox
+from zarrscope.stores.recognition import Recognition
 from zarrscope_app.cli import run
 from zarrscope_app.presenters import Session
 from zarrscope_app.presenters.node_description import as_text
@@ -34,6 +36,37 @@ def test_a_database_is_no_problem(database: Path, mailbox: Mailbox) -> None:
         assert "1 remark besides" in session.problems.sentence
     finally:
         session.close()
+
+
+def test_the_kind_is_a_field_of_its_own(database: Path) -> None:
+    with zarrscope.open(database) as h:
+        assert h.recognition == Recognition("sqlite", TOLD)
+        assert not h.warnings
+        assert TOLD in h._repr_html_()
+    with zarrscope.open(f"sqlite://{database.as_posix()}") as h:
+        assert h.recognition is None, "the address states it"
+
+
+def test_a_folder_of_hierarchies_is_no_problem(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("a.zarr", "b.zarr"):
+        zarrscope.open(tmp_path / "data" / name, "w-").close()
+    with zarrscope.open(tmp_path / "data") as h:
+        found = not_none(h.recognition)
+        assert found.kind == "folder"
+        assert not h.warnings
+    assert run(["ls", str(tmp_path / "data")]) == 0
+    assert capsys.readouterr().err == f"zarrscope: {found.sentence}.\n"
+    assert run(["check", str(tmp_path / "data")]) == 0
+    out, err = capsys.readouterr()
+    assert "0 warnings" in err
+    assert found.sentence in out
+
+
+def test_verbs_that_write_tell_of_a_database_without_a_warning(
+    database: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["attrs", "set", str(database), "/a", "said", "1"]) == 0
+    assert f"zarrscope: {TOLD}.\n" in capsys.readouterr().err
 
 
 def test_verbs_tell_of_a_database_without_a_warning(database: Path, capsys: pytest.CaptureFixture[str]) -> None:

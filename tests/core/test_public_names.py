@@ -51,7 +51,7 @@ def test_dir_shows_the_public_names_and_no_imports() -> None:
 
 
 HIERARCHY = """children close consolidate consolidated create_array create_group dialect document dry_run erase
-extensions initial_path open_node other_dialects root save store tree url walk warnings writable"""
+extensions initial_path open_node other_dialects recognition root save store tree url walk warnings writable"""
 GROUP = """arrays attributes attrs children extensions get groups hierarchy inspect items keys kind list_names metadata
 name names path problem warnings"""
 ARRAY = """attributes attrs chunk_grid_shape chunks compressors dimension_names dtype edges extensions fill_value

@@ -21,7 +21,7 @@ import pytest
 import zarrscope
 from contracts.store import Reading, Writing
 from machine import zarr2
-from narrowing import as_array, as_group
+from narrowing import as_array, as_group, not_none
 from temporary import new_folder
 from zarrscope.check.hierarchy import check
 from zarrscope.errors import NotFound, Refused, Unreadable, Unsupported
@@ -157,7 +157,8 @@ def test_a_database_opens_by_its_plain_path(found: tuple[str, Path]) -> None:
     with zarrscope.open(str(path)) as h:
         assert h.store.url.startswith(f"{scheme}://")
         assert not h.store.writable
-        assert any(f"opened as {scheme}://" in warning for warning in h.warnings)
+        assert f"opened as {scheme}://" in not_none(h.recognition).sentence
+        assert not h.warnings
         assert [child.name for child in as_group(h["/g"]).children()] == ["a"]
         found_out = [each for each in check(h) if each.code == "hierarchy"]
         assert [each.severity for each in found_out] == ["information"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from zarrscope_app.cli.console import Failed, follow_links, say, show, show_json, storage_options
+from zarrscope_app.cli.console import Failed, follow_links, say, show, show_json, storage_options, tell_about
 
 if TYPE_CHECKING:
     from zarrscope.nodes.hierarchy import Hierarchy
@@ -20,8 +20,7 @@ def opened_to_change(url: str, *, write: bool = True, missing_is_fill: bool = Fa
 
     options = storage_options(missing_is_fill)
     hierarchy = zarrscope.open(url, "r+" if write else "r", storage_options=options, follow_links=follow_links())
-    for warning in hierarchy.warnings:
-        say(f"Warning: {warning}")
+    tell_about(hierarchy)
     return hierarchy
 
 

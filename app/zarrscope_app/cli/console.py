@@ -327,6 +327,14 @@ def _strict(value: object) -> Any:
     return str(value)
 
 
+def tell_about(hierarchy: Hierarchy) -> None:
+    """Prints the kind of the place, if it was found out by looking at it, and the warnings of the hierarchy."""
+    if hierarchy.recognition is not None:
+        say(f"{hierarchy.recognition.sentence}.")
+    for warning in hierarchy.warnings:
+        say(f"Warning: {warning}")
+
+
 def opened(
     url: str, node: str | None = None, *, write: bool = False, missing_is_fill: bool = False, **how: Any
 ) -> tuple[Hierarchy, Group | Array]:
@@ -344,10 +352,7 @@ def opened(
         if node is not None and os.path.exists(node):
             error.advice = swapped_sentence(url, node)
         raise
-    for warning in hierarchy.warnings:
-        from zarrscope_app.presenters.formats import recognised
-
-        say(f"{warning}." if warning == recognised(hierarchy) else f"Warning: {warning}")
+    tell_about(hierarchy)
     found = hierarchy[place(hierarchy, node)]
     for warning in demands_above(hierarchy, found.path):
         say(f"Warning: {warning}")

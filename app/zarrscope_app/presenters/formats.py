@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from zarrscope.nodes.detect import PlainFolder
 from zarrscope.nodes.internals import node_context
 
 if TYPE_CHECKING:
@@ -43,19 +42,7 @@ def words_of(node: Group | Array) -> str:
 
 def is_folder(node: Group | Array) -> bool:
     """Whether the node is a folder of hierarchies, which has no document and thus no attributes."""
-    return title_of(node) == FOLDER_OF_HIERARCHIES
-
-
-def warnings_of(hierarchy: HierarchyLike) -> tuple[str, ...]:
-    """The warnings about a hierarchy that are problems. That a folder only contains hierarchies, or that a file is a
-    database, is none: the description says so."""
-    known = (PlainFolder.warning, recognised(hierarchy))
-    return tuple(each for each in hierarchy.warnings if each not in known)
-
-
-def recognised(hierarchy: HierarchyLike) -> str:
-    """The sentence that says as which kind of store a place was recognised; "" if there is none."""
-    return node_context(hierarchy).recognised
+    return node.hierarchy is not None and dialect_of(node) is None
 
 
 def title_of(node: Group | Array) -> str:

@@ -381,8 +381,8 @@ def _node(node: Group | Array, found: str) -> DescriptionSection:
         return DescriptionSection("Node", tuple(items))
     items.append(Item("Format", strings.clean(formats.title_of(node))))
     items.append(Item("Store", strings.clean(_place(hierarchy.url))))
-    if kind := formats.recognised(hierarchy):
-        items.append(Item("Kind", strings.clean(kind), "Found out from the files at this place."))
+    if (kind := hierarchy.recognition) is not None:
+        items.append(Item("Kind", strings.clean(kind.sentence), "Found out from the files at this place."))
     if found:
         items.append(Item("Found", found, origins.MEANING))
     if hierarchy.other_dialects:

@@ -20,7 +20,7 @@ from zarrscope.errors.confidential import public, scrub
 from zarrscope.nodes.opening import open as open_hierarchy
 from zarrscope.runtime.threads import JobResult, Owner, Ticket
 from zarrscope.stores.address import absolute_address
-from zarrscope_app.presenters import differences, formats
+from zarrscope_app.presenters import differences
 from zarrscope_app.presenters.advice import sentence_of
 from zarrscope_app.presenters.coalesce import CoalescedCall
 from zarrscope_app.presenters.node_details import NodeDetails
@@ -413,8 +413,7 @@ class ProblemsPresenter:
         hierarchy = self._hierarchy
         if hierarchy is None:
             return
-        plain = finding.code == "hierarchy" and finding.message not in formats.warnings_of(hierarchy)
-        if plain or finding.severity == "information":
+        if finding.severity == "information":
             self._further += 1
         else:
             from zarrscope.check.finding import in_documents  # loaded already: it made the finding

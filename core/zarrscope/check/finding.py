@@ -46,12 +46,10 @@ def finding_of(error: ZarrscopeError, path: str, key: str | None = None) -> Find
 
 
 def warnings_of(hierarchy: Hierarchy, path: str) -> list[Finding]:
-    """The warnings of a hierarchy as findings at `path`. The kind of a store is only information."""
-    kind = node_context(hierarchy).recognised
-    return [
-        Finding("information" if warning == kind else "warning", "hierarchy", path, warning)
-        for warning in hierarchy.warnings
-    ]
+    """The warnings of a hierarchy as findings at `path`. The kind of a place is only information."""
+    kind = hierarchy.recognition
+    told = [] if kind is None else [Finding("information", "hierarchy", path, kind.sentence)]
+    return [*told, *(Finding("warning", "hierarchy", path, warning) for warning in hierarchy.warnings)]
 
 
 def violation(found: Violation, path: str, key: str, base: str) -> Finding:

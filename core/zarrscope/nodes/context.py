@@ -40,6 +40,7 @@ from zarrscope.nodes.detect import (
     not_zarr,
 )
 from zarrscope.runtime.tuning import LARGE_DOCUMENT
+from zarrscope.stores.recognition import Recognition
 from zarrscope.stores.store import Store
 
 # Methods import modules that only they need, so that opening and reading stay quick.
@@ -81,6 +82,10 @@ class HierarchyLike(Protocol):
     @property
     def consolidated(self) -> bool:
         """Whether nodes are read from a copy of all documents at the root."""
+
+    @property
+    def recognition(self) -> Recognition | None:
+        """The kind of the place, if it was found out by looking at it."""
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -133,8 +138,8 @@ class NodeContext:
         self.writable = writable and store.writable and not detected.dialect.lenient and self.defect is None
         self.owns_store = False
         """Whether `zarrscope.open` opened the store, so that closing the hierarchy closes it."""
-        self.recognised = ""
-        """The warning that only says as which kind of store the place was recognised; "" if there is none."""
+        self.recognition: Recognition | None = None
+        """The kind of the place, if it was found out by looking at it."""
         self._from_consolidated: set[str] = set()
         """The paths of nodes whose metadata came from a consolidated copy."""
         self.checked_groups: set[str] = set()

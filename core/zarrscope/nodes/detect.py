@@ -218,7 +218,7 @@ class PlainFolder:
     """The most names of a web server's index pages that are examined. Any page with links may look like an index."""
     names_down = 50
     """The same limit where the search goes down instead of across: it needs few names of each level."""
-    warning = "This folder is not a hierarchy itself, but contains hierarchies"
+    sentence = "This folder is not a hierarchy itself, but contains hierarchies"
 
 
 def folders_in_place(store: Store, keys: Iterable[str]) -> Iterator[Unreadable]:

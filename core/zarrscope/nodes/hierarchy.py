@@ -26,6 +26,7 @@ from zarrscope.nodes.context import NodeContext
 from zarrscope.nodes.group import Group as Group
 from zarrscope.nodes.listing import children, nothing_at
 from zarrscope.nodes.opened import Opened
+from zarrscope.stores.recognition import Recognition
 from zarrscope.stores.store import Store
 
 # Methods import modules that only they need, so that opening and reading stay quick.
@@ -89,6 +90,12 @@ class Hierarchy(ChangingHierarchy):
     def writable(self) -> bool:
         """Whether nodes may be created, changed and erased."""
         return self._nodes.writable
+
+    @property
+    def recognition(self) -> Recognition | None:
+        """The kind of the place, if `open` found it out by looking: a database, an Icechunk repository, a folder that
+        only contains hierarchies; None if the address states it. `recognition.sentence` says it."""
+        return self._nodes.recognition
 
     @property
     def warnings(self) -> tuple[str, ...]:

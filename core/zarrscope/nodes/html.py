@@ -124,6 +124,8 @@ def _node(kind: str, node: _Node, more: list[tuple[str, str]], drawing: str = ""
 def _hierarchy(hierarchy: HierarchyLike) -> Iterator[tuple[str, str]]:
     yield "Dialect", hierarchy.dialect.title
     yield "Access", "read and write" if hierarchy.writable else "read-only"
+    if hierarchy.recognition is not None:
+        yield "Kind", hierarchy.recognition.sentence
     if hierarchy.initial_path != "/":
         yield "Node", hierarchy.initial_path
     if hierarchy._nodes.consolidated:

@@ -17,6 +17,7 @@ from zarrscope.nodes.context import NodeContext, with_bare_root
 from zarrscope.nodes.detect import PlainFolder, folders_in_place, found_in, is_named_n5, look_above, not_zarr
 from zarrscope.nodes.group import Group
 from zarrscope.nodes.hierarchy import Hierarchy
+from zarrscope.stores.recognition import Recognition
 from zarrscope.stores.registry import Mode
 from zarrscope.stores.store import Store
 
@@ -322,7 +323,7 @@ def _opened(
             folder = NodeContext(store, Detected(first), {}, writable=mode != "r", folder=True, asked=absent)
             if has_nodes(folder, "/"):
                 told = tuple(f"{each.message}. {each.advice}" for each in folders_in_place(store, PROBES))
-                folder.warnings = (PlainFolder.warning, *told)
+                folder.recognition, folder.warnings = Recognition("folder", PlainFolder.sentence), told
                 return Hierarchy(folder)
             detected = None if named else with_bare_root(store, documents)
         if detected is None:
@@ -337,8 +338,8 @@ def _opened(
     found = NodeContext(store, detected, documents, writable=writable, use_consolidated=consolidated, asked=asked)
     if store.taken_as_missing:
         found.warnings += (ASSUMED,)
-    found.recognised = store._recognised
-    found.warnings += tuple(each for each in (store.remark, store._recognised) if each)
+    found.recognition = store._recognition
+    found.warnings += (store.remark,) if store.remark else ()
     return Hierarchy(found)
 
 

@@ -32,6 +32,7 @@ from zarrscope.runtime.keyed_locks import KeyedLocks
 from zarrscope.runtime.named_tuple import NamedTuple
 from zarrscope.runtime.tuning import SCANNED_AT_ONCE
 from zarrscope.stores.keys import too_large
+from zarrscope.stores.recognition import Recognition
 from zarrscope.stores.value_reader import Reader
 
 if TYPE_CHECKING:
@@ -70,8 +71,8 @@ class Backend:
 
     remark: str = ""
     """Sentences about the store for the person who opens it."""
-    _recognised: str = ""
-    """A sentence that says as which kind of store a place was recognised; it is no warning about the data."""
+    _recognition: Recognition | None = None
+    """The kind of store that a place was recognised as; None if its address states the kind."""
 
     # ------------------------------------------------------------------ for stores to override
     def _get(self, key: str, part: ByteRange | None, limit: int | None = None) -> bytes | None:

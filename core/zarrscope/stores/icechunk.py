@@ -17,6 +17,7 @@ from zarrscope.errors.confidential import cause
 from zarrscope.model.storage import ByteRange
 from zarrscope.stores.address_options import split_options
 from zarrscope.stores.local.paths import path_of
+from zarrscope.stores.recognition import Recognition
 from zarrscope.stores.store import Store
 from zarrscope.stores.zarr_python import ZarrPythonStore, guarded, in_one_line
 
@@ -106,7 +107,8 @@ class IcechunkStore(IcechunkSession):
         self._beneath = beneath
         self.writable = False
         self.url = beneath.url
-        self._recognised = f"This is the branch {BRANCH} of an Icechunk repository, read-only"
+        told = f"This is the branch {BRANCH} of an Icechunk repository, read-only"
+        self._recognition = Recognition("icechunk", told)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return IcechunkStore, (self._beneath,)

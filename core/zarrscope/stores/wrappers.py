@@ -37,7 +37,7 @@ class Wrapper(Store):
         self.remote = store.remote
         self.document_limit = store.document_limit
         self.remark = store.remark
-        self._recognised = store._recognised
+        self._recognition = store._recognition
 
     def before(self, operation: str, key: str) -> None:
         """Called before each operation: get, list_prefix, list_dir, index, set, erase, erase_prefix, move_prefix."""

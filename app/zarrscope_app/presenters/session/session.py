@@ -23,7 +23,7 @@ from zarrscope.stores.address import absolute_address
 from zarrscope.view import loader as chunks
 from zarrscope.view.image import Image
 from zarrscope.view.loader import ChunkLoader
-from zarrscope_app.presenters import formats, strings, views
+from zarrscope_app.presenters import strings, views
 from zarrscope_app.presenters.chunks.presenter import ChunksPresenter
 from zarrscope_app.presenters.coalesce import CoalescedCall, Post
 from zarrscope_app.presenters.form import field_editors
@@ -169,7 +169,7 @@ class Session(
             self.tabs.add(views.plugged_in()[0])
             for fault in (*views.plugged_in()[1], *field_editors.plugged_in()[1]):
                 self.problems.add(fault)
-            for warning in formats.warnings_of(hierarchy):
+            for warning in hierarchy.warnings:
                 told = self.problems.add(strings.warning(warning, place=hierarchy.url))
                 if url.startswith("ssh:") and hierarchy.url.startswith("sftp:"):  # less can be done than was asked for
                     self._reported = self._shown_problem = told
@@ -479,7 +479,7 @@ class Session(
 
     def _edited(self) -> None:
         if self._hierarchy is not None:
-            for warning in formats.warnings_of(self._hierarchy):  # saving may have added warnings
+            for warning in self._hierarchy.warnings:  # saving may have added warnings
                 self.problems.add(strings.warning(warning, place=self._hierarchy.url))
         for fault in field_editors.failed.values():
             self.problems.add(fault)

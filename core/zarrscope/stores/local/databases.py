@@ -11,6 +11,7 @@ import sys
 from contextlib import closing
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from zarrscope.stores.recognition import Recognition
 from zarrscope.stores.registry import Mode, StoreOptions, need_kind
 
 if TYPE_CHECKING:
@@ -92,7 +93,8 @@ def open_found(path: str, mode: Mode, options: StoreOptions) -> Store | None:
             if not any(key.rpartition("/")[2] in _DOCUMENTS for key in store.list()):
                 return None
     store = _opened(found, mode, options)
-    store._recognised = f"This is {_TITLES[found.scheme]}, so it was opened as {found.scheme}://"
+    told = f"This is {_TITLES[found.scheme]}, so it was opened as {found.scheme}://"
+    store._recognition = Recognition(found.scheme, told)
     return store
 
 
