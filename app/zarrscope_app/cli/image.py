@@ -124,9 +124,10 @@ def _show(urls: Sequence[str], as_json: bool) -> None:
     for url in urls:
         hierarchy, node = _opened(url, urls)
         with hierarchy:
-            subject = Subject(node.attributes, node_facts(hierarchy, node))
+            names = node.dimension_names if node.kind == "array" else None
+            subject = Subject(node.attributes, node_facts(hierarchy, node), names=None if names is None else [*names])
             sections = sections_of(subject)
-            if not any(section.rows for section in sections):
+            if not any(field.text for section in sections for row in section.rows for field in row.fields):
                 raise Failed(f"{url} {node.path} is no image: name the group of an image.")
             judged = verdict(node.attributes, version_of(node.attributes))
         if as_json:

@@ -6,28 +6,32 @@ for each in differences(before, after, "/attributes"):
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from zarrscope.jsondoc.document import Document, pointer_of, same_json
 from zarrscope.jsondoc.parts import common_beginning, common_end
+from zarrscope.jsondoc.pointers import BESIDE
 from zarrscope.jsondoc.spans import JsonSpan, parts_between
 from zarrscope.jsondoc.unparsed import UnparsedDocument
 
 
 class JsonDifference(NamedTuple):
     """One changed value: its JSON text `before` and `after`, None if the value did not exist. `pointer` is relative to
-    the prefix."""
+    the prefix, or begins with BESIDE."""
 
     pointer: str
     before: str | None
     after: str | None
 
 
-def differences(before: Document, after: Document, prefix: str = "") -> list[JsonDifference]:
+def differences(
+    before: Document, after: Document, prefix: str = "", beside: Sequence[str] = ()
+) -> list[JsonDifference]:
     """The members and items that differ. If a whole value was added or removed, only the outermost one is listed.
 
     Numbers with different spelling differ; white space, escapes in strings and the order of members do not count. A
-    text that is not JSON differs as a whole.
+    text that is not JSON differs as a whole. `beside`: pointers of values outside the prefix that are compared, too.
     """
     if isinstance(before, UnparsedDocument) or isinstance(after, UnparsedDocument):
         return [JsonDifference("", before.text, after.text)] if before.bytes != after.bytes else []
@@ -58,6 +62,8 @@ def differences(before: Document, after: Document, prefix: str = "") -> list[Jso
 
     if before.bytes != after.bytes:
         walk(before.span_at(prefix), after.span_at(prefix), "")
+        for pointer in beside:
+            walk(before.span_at(pointer), after.span_at(pointer), BESIDE + pointer)
     return found
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from zarrscope.jsondoc.document import Document
+from zarrscope.jsondoc.pointers import is_beside, within
 
 
 class ValueEdit(Protocol):
@@ -26,13 +27,14 @@ class ValueEdit(Protocol):
 
 
 def apply(document: Document, prefix: str, edits: Sequence[ValueEdit]) -> Document:
-    """The document with all edits applied; their pointers are relative to `prefix`.
+    """The document with all edits applied; their pointers are relative to `prefix`, see `within`.
 
     Raises Refused, NotFound and BadMetadata as `Document.set` and `Document.set_text` do.
     """
-    made = document.with_object(prefix) if edits and prefix else document
-    made = made.set_texts({prefix + edit.pointer: edit.text for edit in edits if not edit.fresh})
+    inner = any(not is_beside(edit.pointer) for edit in edits)
+    made = document.with_object(prefix) if inner and prefix else document
+    made = made.set_texts({within(prefix, edit.pointer): edit.text for edit in edits if not edit.fresh})
     for edit in edits:
         if edit.fresh:
-            made = made.set(prefix + edit.pointer, json.loads(edit.text))
+            made = made.set(within(prefix, edit.pointer), json.loads(edit.text))
     return made

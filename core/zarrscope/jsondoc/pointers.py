@@ -11,6 +11,8 @@ from zarrscope.errors import Refused
 from zarrscope.errors.visible import visible
 from zarrscope.jsondoc.spans import pointer_of
 
+BESIDE = "^"
+"""The beginning of a pointer that is relative to the whole document where others are relative to a value in it."""
 _NAMES_TRIED = 100
 """The most members of an object that are compared with a name that it lacks."""
 
@@ -26,6 +28,16 @@ def tokens_of(pointer: str) -> list[str]:
             advice='Write "/" before each name, "~1" for a "/" in a name and "~0" for a "~".',
         )
     return [token.replace("~1", "/").replace("~0", "~") for token in pointer[1:].split("/")]
+
+
+def is_beside(pointer: str) -> bool:
+    """Whether a pointer begins with BESIDE; a JSON pointer does not."""
+    return pointer.startswith(BESIDE)
+
+
+def within(prefix: str, pointer: str) -> str:
+    """The pointer in a document of a place that is relative to the value at `prefix`, or begins with BESIDE."""
+    return pointer.removeprefix(BESIDE) if is_beside(pointer) else prefix + pointer
 
 
 def index_in(token: str, count: int) -> int | None:

@@ -12,8 +12,9 @@ from dataclasses import replace
 from zarrscope.errors import ZarrscopeError
 from zarrscope.jsondoc import differences as compare
 from zarrscope.jsondoc.document import Document, pointer_of, tokens_of
+from zarrscope.jsondoc.pointers import BESIDE, is_beside, within
 from zarrscope.model.frozen import frozen
-from zarrscope_app.presenters.form.pointer_names import name_of
+from zarrscope_app.presenters.form.pointer_names import NAMES, name_of
 from zarrscope_app.presenters.form.view_models import Change, Disagreement, Side
 
 
@@ -38,10 +39,16 @@ class Sides:
         return [each for each in self.disputed if each.pointer in wanted]
 
 
+def beside_of(prefix: str) -> tuple[str, ...]:
+    """The values outside the attributes that the form edits, too. Only the dialects that keep attributes within the
+    node's document have them."""
+    return (NAMES,) if prefix else ()
+
+
 def sides_of(base: Document, mine: Document, theirs: Document, prefix: str) -> Sides:
     """Compares both sides with their common base. Takes long for large documents."""
-    own = {each.pointer: each for each in compare.differences(base, mine, prefix)}
-    other = {each.pointer: each for each in compare.differences(base, theirs, prefix)}
+    own = {each.pointer: each for each in compare.differences(base, mine, prefix, beside_of(prefix))}
+    other = {each.pointer: each for each in compare.differences(base, theirs, prefix, beside_of(prefix))}
     related = [(a, b) for a in own for b in _holders(a) if b in other]
     related += [(a, b) for b in other for a in _holders(b)[:-1] if a in own]
     met = {pointer for pair in related for pointer in pair}
@@ -50,7 +57,7 @@ def sides_of(base: Document, mine: Document, theirs: Document, prefix: str) -> S
     attributes = base.get(prefix, {})
 
     def field(pointer: str) -> Disagreement:
-        before, own, other = (_text(document, prefix + pointer) for document in (base, mine, theirs))
+        before, own, other = (_text(document, within(prefix, pointer)) for document in (base, mine, theirs))
         return Disagreement(pointer, before, own, other, name=name_of(pointer, attributes))
 
     alone = [replace(field(pointer), choice="mine") for pointer in own if pointer not in met]
@@ -71,8 +78,8 @@ def merge(
             if over in done or choices[over] == "theirs":
                 continue
             done.add(over)
-            pointer, text = over, _text(mine, prefix + over)
-        merged = put(merged, prefix + pointer, text)
+            pointer, text = over, _text(mine, within(prefix, over))
+        merged = put(merged, within(prefix, pointer), text)
     return merged
 
 
@@ -89,6 +96,8 @@ def put(document: Document, pointer: str, text: str | None) -> Document:
 
 def _holders(pointer: str) -> list[str]:
     """The pointers of a value and of all values that contain it, outermost first."""
+    if is_beside(pointer):
+        return [BESIDE + each for each in _holders(pointer.removeprefix(BESIDE))[1:]]
     tokens = tokens_of(pointer)
     return [pointer_of(tokens[:depth]) for depth in range(len(tokens) + 1)]
 

@@ -11,10 +11,11 @@ from zarrscope.errors import Refused
 from zarrscope.jsondoc import differences as compare
 from zarrscope.jsondoc.document import CONSOLIDATED_LIMIT, Document
 from zarrscope.jsondoc.nonstandard import brought_in
+from zarrscope.jsondoc.pointers import within
 from zarrscope.jsondoc.unparsed import UnparsedDocument, document_or_text
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form import words
-from zarrscope_app.presenters.form.conflict import Sides, merge, put, sides_of
+from zarrscope_app.presenters.form.conflict import Sides, beside_of, merge, put, sides_of
 from zarrscope_app.presenters.form.line_diff import changed_lines
 from zarrscope_app.presenters.form.sections.model import NodeFacts
 from zarrscope_app.presenters.form.sections.shown_channels import ReadChannels, added_windows
@@ -142,7 +143,9 @@ class Draft:
         made = self.now
         for pointer, after in changes:
             made = (
-                self.with_text(after or "") if self.whole and not pointer else put(made, self.prefix + pointer, after)
+                self.with_text(after or "")
+                if self.whole and not pointer
+                else put(made, within(self.prefix, pointer), after)
             )
         self.push(made)
 
@@ -284,5 +287,6 @@ def diff_together(diffs: Sequence[Diff]) -> Diff:
 
 
 def differences(before: Document, after: Document, prefix: str) -> list[Change]:
-    """The differences between two documents, at the innermost values. Pointers are relative to `prefix`."""
-    return [Change(*each) for each in compare.differences(before, after, prefix)]
+    """The differences between two documents, at the innermost values. Pointers are relative to `prefix`; those of the
+    names of dimensions beside the attributes begin with BESIDE."""
+    return [Change(*each) for each in compare.differences(before, after, prefix, beside_of(prefix))]

@@ -9,6 +9,7 @@ from itertools import islice
 from typing import Any
 
 from zarrscope.jsondoc.document import pointer_of, tokens_of
+from zarrscope.jsondoc.pointers import is_beside
 from zarrscope.jsondoc.spans import JsonSpan
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form.draft import Draft
@@ -181,7 +182,8 @@ def field_at(draft: Draft, pointer: str) -> Field | None:
 def fields(draft: Draft, fold_above: int) -> tuple[Field, ...]:
     """The fields of the form, depth first; the object of all attributes is the first field, at depth 0."""
     attributes = draft.now.get(draft.prefix, {})
-    walk = _Walk(draft, fold_above, _Changed(change.pointer for change in draft.find_changes()), attributes)
+    changed = _Changed(each.pointer for each in draft.find_changes() if not is_beside(each.pointer))
+    walk = _Walk(draft, fold_above, changed, attributes)
     walk.add(draft.now.span_at(draft.prefix), attributes, "", strings.ATTRIBUTES, 0)
     return tuple(walk.found)
 

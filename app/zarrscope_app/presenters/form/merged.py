@@ -20,7 +20,7 @@ from zarrscope.model.frozen import frozen
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form import words
 from zarrscope_app.presenters.form.section_form import CHANNEL
-from zarrscope_app.presenters.form.sections.model import MOST_ROWS, NodeFacts, Subject
+from zarrscope_app.presenters.form.sections.model import MOST_ROWS, NodeFacts, Subject, subject_of
 from zarrscope_app.presenters.form.sections.table import edits_of, sections_of
 from zarrscope_app.presenters.form.view_models import Field, FormRow, FormSection
 
@@ -47,7 +47,7 @@ class MergedNode:
     @property
     def subject(self) -> Subject:
         """The edited attributes with the facts about their node, as the sections of the form take them."""
-        return Subject(self.attributes, self.facts, self.linked)
+        return subject_of(self.document, self.prefix, self.facts, self.linked)
 
     def without_values(self) -> MergedNode:
         """This node, such that an edit reads no values."""
@@ -57,7 +57,7 @@ class MergedNode:
         """Id of a field → its text in the stored document; None if nothing was edited."""
         if self.document.bytes == self.base.bytes:
             return None
-        sections = sections_of(Subject(self.base.get(self.prefix, {}), self.facts, self.linked))
+        sections = sections_of(subject_of(self.base, self.prefix, self.facts, self.linked))
         return {field.pointer: field.text for section in sections for row in section.rows for field in row.fields}
 
 

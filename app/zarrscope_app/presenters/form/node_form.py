@@ -61,6 +61,7 @@ class NodeForm:
         self.faulty = ""
         """The key of the faulty document of the node; "" if none is faulty."""
         self._way: Way = "image"
+        self._way_chosen = False
         self._tree: tuple[Field, ...] | None = None
         self.sections = SectionForm()
         self._judge = Judge(owner, told)
@@ -187,6 +188,8 @@ class NodeForm:
         sections = self.sections.sections(brief.path, draft, waiting, self._waiting.texts) if not draft.whole else ()
         ways = ways_of(draft, self.faulty, ("image", "fields", "json") if sections else ("fields", "json"))
         way = WHOLE if draft.whole else self._way if self._way in ways and self._way != WHOLE else "fields"
+        if way == "image" and not self._way_chosen and self.sections.are_empty(brief.path, draft):
+            way = "fields"
         shown = self._with_waiting(draft, way)
         return replace(
             brief,
@@ -291,7 +294,7 @@ class NodeForm:
             del self._drafts.by_path[self._drafts.path]
             self._way = way
             self.load()
-        self._way = way
+        self._way, self._way_chosen = way, True
         self._told()
 
     def diff(self) -> Diff:

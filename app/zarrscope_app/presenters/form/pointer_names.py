@@ -6,9 +6,12 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from zarrscope.jsondoc.pointers import BESIDE
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form import words
 
+NAMES = "/dimension_names"
+"""The pointer of the names of an array's dimensions in the documents of Zarr v3."""
 _Told = Callable[[Any, tuple[str, ...]], str]
 
 
@@ -92,5 +95,7 @@ _NAMES: tuple[tuple[re.Pattern[str], _Told], ...] = (
         lambda ome, parts: _CHANNEL[parts[1]](int(parts[0])),
     ),
     (re.compile(r"(?:/ome)?/plate/name"), lambda ome, parts: words.PLATE_NAME),
+    (re.compile(re.escape(BESIDE + NAMES) + r"/(\d+)"), lambda ome, parts: words.name_of_dimension(int(parts[0]))),
+    (re.compile(re.escape(BESIDE + NAMES)), lambda ome, parts: words.DIMENSIONS),
 )
 """Pattern of pointers → the name of such a value."""

@@ -18,7 +18,8 @@ from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form import json_text, typed_member, words
 from zarrscope_app.presenters.form.draft import Draft
 from zarrscope_app.presenters.form.mending import Verdict, verdict, version_of
-from zarrscope_app.presenters.form.sections.model import NodeFacts, Subject
+from zarrscope_app.presenters.form.sections.conventions import DIMENSIONS
+from zarrscope_app.presenters.form.sections.model import NodeFacts, Subject, subject_of
 from zarrscope_app.presenters.form.sections.table import SIZE, edits_of, fields_of, sections_of, takes_number
 from zarrscope_app.presenters.form.view_models import Field, FormSection
 from zarrscope_app.presenters.typed_numbers import typed_number
@@ -53,7 +54,7 @@ class SectionForm:
     def subject(self, path: str, draft: Draft, document: Document) -> Subject:
         """The data from which the sections of a node are made."""
         facts = self._facts.get(path, NodeFacts(path))
-        return Subject(document.get(draft.prefix, {}), facts, self._linked.get(path))
+        return subject_of(document, draft.prefix, facts, self._linked.get(path))
 
     def sections(
         self, path: str, draft: Draft, waiting: Mapping[str, str] = _NOTHING, expected: Mapping[str, str] = _NOTHING
@@ -110,6 +111,13 @@ class SectionForm:
         made = sections_of(subject)
         self._made = [*self._made[-_REMEMBERED:], (document, subject.facts, subject.linked, made)]
         return made
+
+    def are_empty(self, path: str, draft: Draft) -> bool:
+        """Whether the stored document states nothing that the sections show: they only offer to name dimensions."""
+        sections = self._sections_of(path, draft, draft.base)
+        others = any(section.id != DIMENSIONS.id for section in sections)
+        named = self.subject(path, draft, draft.base).names is not None
+        return not others and not named and not any(field.text for field in fields_of(sections))
 
     def prepare(self, path: str, draft: Draft, document: Document) -> None:
         """Makes the sections of a document that will be shown next; may be called on any thread."""

@@ -10,7 +10,7 @@ from zarrscope.jsondoc.document import Document
 from zarrscope.model.frozen import frozen
 from zarrscope.nodes.attributes import attributes_pointer
 from zarrscope.runtime.threads import Background
-from zarrscope_app.presenters.form.sections.model import NodeFacts, Subject, node_facts
+from zarrscope_app.presenters.form.sections.model import NodeFacts, node_facts, subject_of
 from zarrscope_app.presenters.form.sections.table import sections_of
 
 if TYPE_CHECKING:
@@ -50,4 +50,4 @@ def _read(hierarchy: Hierarchy, path: str) -> ReadNode | None:
     except ZarrscopeError:
         return None
     facts = node_facts(hierarchy, node)
-    return ReadNode(document, prefix, facts, bool(sections_of(Subject(document.get(prefix, {}), facts))))
+    return ReadNode(document, prefix, facts, bool(sections_of(subject_of(document, prefix, facts))))

@@ -212,6 +212,11 @@ def dimension(i: int) -> str:
     return f"dimension {i}"
 
 
+def name_of_dimension(i: int) -> str:
+    """The field of a dimension's name."""
+    return f"name of dimension {i}"
+
+
 def plate(rows: int, columns: int, wells: int) -> str:
     return f"{counted(rows, 'row')} × {counted(columns, 'column')}, {counted(wells, 'well')}."
 

@@ -3,13 +3,17 @@ BigDataViewer)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, TypeGuard
 
 from zarrscope.errors import Refused
+from zarrscope.jsondoc.pointers import BESIDE
+from zarrscope.ome.edits import Edit, edit
 from zarrscope.ome.pixel_size import positive
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form import words
+from zarrscope_app.presenters.form.pointer_names import NAMES
 from zarrscope_app.presenters.form.sections.members import SectionMember, kind_of, mapping_at, member_section
 from zarrscope_app.presenters.form.sections.model import Subject
 
@@ -17,6 +21,8 @@ CF_OF_ARRAYS = (
     "long_name", "standard_name", "units", "calendar", "scale_factor", "add_offset", "valid_min", "valid_max", "axis",
     "positive", "cell_methods", "grid_mapping", "comment",
 )  # fmt: skip
+ARRAY_DIMENSIONS = "_ARRAY_DIMENSIONS"
+"""The attribute by which xarray names dimensions in Zarr v2."""
 CF_OF_GROUPS = ("title", "institution", "source", "history", "references", "comment")
 _SIGNS = {"long_name", "standard_name", "units", "scale_factor", "add_offset"}
 
@@ -40,10 +46,35 @@ def _cf(subject: Subject) -> list[SectionMember]:
 
 
 def _dimensions(subject: Subject) -> list[SectionMember]:
-    names = _top(subject).get("_ARRAY_DIMENSIONS")
+    """The names beside the attributes (Zarr v3), which may be missing or null, and those in `_ARRAY_DIMENSIONS`."""
+    rank, stated = subject.facts.named_axes, subject.names
+    found = []
+    if stated is None or (isinstance(stated, list) and len(stated) == rank):
+        names = [None] * rank if stated is None else stated
+        for i, name in enumerate(names):
+            if name is None or isinstance(name, str):
+                edits = partial(_name_edits, stated is not None, names, i)
+                found.append(SectionMember(str(i), words.dimension(i), f"{BESIDE}{NAMES}/{i}", name, edits=edits))
+    return [*found, *_attributed_dimensions(subject, bool(found))]
+
+
+def _name_edits(stated: bool, names: Sequence[str | None], i: int, text: str) -> list[Edit]:
+    """The edits that name a dimension; an empty text removes its name. The first name adds null for the others."""
+    name = text or None
+    if stated:
+        return [edit(f"{BESIDE}{NAMES}/{i}", name)]
+    return [] if name is None else [edit(BESIDE + NAMES, [*names[:i], name, *names[i + 1 :]])]
+
+
+def _attributed_dimensions(subject: Subject, beside: bool) -> list[SectionMember]:
+    title = ARRAY_DIMENSIONS if beside else ""
+    names = _top(subject).get(ARRAY_DIMENSIONS)
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         return []
-    return [SectionMember(str(i), words.dimension(i), f"/_ARRAY_DIMENSIONS/{i}", name) for i, name in enumerate(names)]
+    return [
+        SectionMember(str(i), title or words.dimension(i), f"/{ARRAY_DIMENSIONS}/{i}", name, title=title)
+        for i, name in enumerate(names)
+    ]
 
 
 def _resolutions(subject: Subject) -> list[SectionMember]:

@@ -36,6 +36,8 @@ class SectionMember:
     """Whether a number is a time, which is shown and typed as a date."""
     title: str = ""
     """The heading of the column; the label if it is ""."""
+    edits: Callable[[str], Sequence[Edit]] | None = None
+    """The edits for a typed text, if they are more than a new value at the pointer."""
 
 
 def kind_of(value: object) -> FieldKind | None:
@@ -62,6 +64,8 @@ def member_section(
 
     def edits(subject: Subject, parts: Sequence[str], text: str) -> list[Edit]:
         member = listed(subject)[int(parts[1])]
+        if member.edits is not None:
+            return [*member.edits(text)]
         kind = member.kind if member.value is None else kind_of(member.value)
         if member.value is None and not text.strip():
             return []

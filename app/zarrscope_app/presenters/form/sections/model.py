@@ -13,15 +13,19 @@ from zarrscope.ome.metadata import Axis, Channel, block, has_multiscales, multis
 from zarrscope.view.image import find_images
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form.field_editors import Editor
+from zarrscope_app.presenters.form.pointer_names import NAMES
 from zarrscope_app.presenters.form.sections.shown_channels import ReadChannels, ShownChannels, listed_channels
 from zarrscope_app.presenters.form.view_models import Field, FieldKind, FormRow
 
 if TYPE_CHECKING:
+    from zarrscope.jsondoc.document import Document
     from zarrscope.nodes.array import Array
     from zarrscope.nodes.group import Group
     from zarrscope.nodes.hierarchy import Hierarchy
     from zarrscope_app.presenters.node_details import NodeDetails
 
+NAMED_IN = "v3"
+"""The dialect whose arrays name their dimensions beside the attributes; in others an attribute does."""
 MOST_ROWS = 64
 """The most rows of one section; further members are in the list of all fields."""
 
@@ -39,6 +43,9 @@ class NodeFacts:
     """The range of the data type, for integers only."""
     channels: int = 0
     """The length of the channel axis; 1 if there is none, 0 if it is not known."""
+    named_axes: int = 0
+    """The number of an array's dimensions if its document can name them beside the attributes, as in Zarr v3; 0 if it
+    cannot."""
     shown: ShownChannels | None = field(default=None, compare=False, repr=False)
     """The channels as the picture shows them; None if there is no picture, or if nothing may be read."""
 
@@ -61,6 +68,8 @@ class Subject:
     facts: NodeFacts = NodeFacts()
     linked: bool | None = None
     """Whether a pixel size typed for y also sets x; None means only while both are equal."""
+    names: object = None
+    """The names of the dimensions that the document states beside the attributes; None if it states none."""
 
     @property
     def lacks_channel(self) -> bool:
@@ -142,11 +151,17 @@ def make_field(
     )
 
 
+def subject_of(document: Document, prefix: str, facts: NodeFacts, linked: bool | None = None) -> Subject:
+    """The attributes in a document, with other data about their node."""
+    names = document.get(NAMES, None) if facts.named_axes else None
+    return Subject(document.get(prefix, {}), facts, linked, names)
+
+
 def node_facts(hierarchy: Hierarchy, node: Group | Array) -> NodeFacts:
     """Reads the NodeFacts of a node's attributes. Waits for the store; data that cannot be read keep their
     defaults."""
     found = multiscales(node.attributes, node.path) if isinstance(node.attributes, Mapping) else []
-    facts = NodeFacts(node.path, node.kind, node.metadata.dialect)
+    facts = NodeFacts(node.path, node.kind, node.metadata.dialect, named_axes=_named_axes(node))
     arrays = {level.path: _array(hierarchy, level.path) for image in found for level in image.datasets}
     known = {path: array for path, array in arrays.items() if array is not None}
     first = next(iter(known.values()), None)
@@ -166,7 +181,7 @@ def node_facts_from(details: NodeDetails) -> NodeFacts:
     """Makes the same NodeFacts as `node_facts` from details that were already read. Reads nothing."""
     node, image = details.node, details.image
     assert node is not None, "a node that cannot be read has no form"
-    facts = NodeFacts(node.path, node.kind, node.metadata.dialect)
+    facts = NodeFacts(node.path, node.kind, node.metadata.dialect, named_axes=_named_axes(node))
     if image is None or image.multiscale is None or image.path != node.path:
         return facts
     levels, limits = image.levels, _limits(image.dtype) if image.value_kind in "iu" else None
@@ -177,6 +192,12 @@ def node_facts_from(details: NodeDetails) -> NodeFacts:
         channels=_channels(image.multiscale.axes, levels[0].shape),
         shown=None if image.is_label else ShownChannels(image, limits),
     )
+
+
+def _named_axes(node: Group | Array) -> int:
+    if node.kind != "array" or node.metadata.dialect != NAMED_IN or "shape" in node.metadata.unread:
+        return 0
+    return len(node.shape)
 
 
 def _array(hierarchy: Hierarchy, path: str) -> Array | None:
