@@ -201,7 +201,7 @@ def test_a_matrix_that_only_scales_is_mended_in_its_place() -> None:
 def test_more_than_scales_and_translations_is_refused_with_its_place(step: dict[str, Any]) -> None:
     attributes = of_05()
     attributes["ome"]["multiscales"][0]["datasets"][1]["coordinateTransformations"] = [step]
-    assert "/ome/multiscales/0/datasets/1/coordinateTransformations/0" in pixel_sizes(attributes).obstacle
+    assert "/ome/multiscales/0/datasets/1/coordinateTransformations/0" in pixel_sizes(attributes).problem
     with pytest.raises(Refused, match="datasets/1"):
         set_pixel_sizes(attributes, {1: "0.2"})
 
@@ -217,7 +217,7 @@ def test_junk_costs_no_more_than_a_refusal() -> None:
     for junk in several:
         with pytest.raises(Refused, match="multiscales"):
             pixel_sizes(junk)
-    assert pixel_sizes({"multiscales": [{"datasets": 3}]}).obstacle
+    assert pixel_sizes({"multiscales": [{"datasets": 3}]}).problem
 
 
 @given(

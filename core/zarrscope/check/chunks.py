@@ -101,14 +101,14 @@ class StoredChunks:
         beneath: dict[str, str] = {}
         others = 0
         strays: list[tuple[str, bool]] = []
-        obstacles: list[Finding] = []
+        blocked: list[Finding] = []
         folders: list[str] = []
         for count, (key, is_folder, error) in enumerate(store.files.list_with_folders(keys.prefix)):
             if count % 1024 == 0 and self.cancelled():
                 return []
             if is_folder or error is not None:
-                if (found := self._obstacle(key, error, forms)) is not None and len(obstacles) < MOST_NAMED:
-                    obstacles.append(found)
+                if (found := self._blocked_by(key, error, forms)) is not None and len(blocked) < MOST_NAMED:
+                    blocked.append(found)
                     folders.append(f"{key}/")
                 continue
             index = next((i for i in (index_of(form, key, len(self.extent)) for form in forms) if i is not None), None)
@@ -125,7 +125,7 @@ class StoredChunks:
                     strays = sorted(strays)[:MOST_NAMED]
         findings = [descendant(self.dialect, self.array.path, node, beneath[node]) for node in sorted(beneath)]
         findings += self._strays(sorted(strays)[:MOST_NAMED], others, (*(f"{node[1:]}/" for node in beneath), *folders))
-        return findings + sorted(obstacles, key=lambda found: found.key or "") + self._absent()
+        return findings + sorted(blocked, key=lambda found: found.key or "") + self._absent()
 
     def links(self) -> list[Finding]:
         """Findings for broken links among the topmost folders of chunks, for a check that does not list the chunks."""
@@ -140,11 +140,11 @@ class StoredChunks:
             for key, _, error in islice(store.files.list_with_folders(prefix), MAX_NAMED_ENTRIES):
                 if "/" in key[len(prefix) :]:
                     break  # only the topmost level is checked, and it is listed first
-                if error is not None and (told := self._obstacle(key, error, (keys,))) is not None:
+                if error is not None and (told := self._blocked_by(key, error, (keys,))) is not None:
                     found[key] = told
         return [found[key] for key in sorted(found)][:MOST_NAMED]
 
-    def _obstacle(self, key: str, error: ZarrscopeError | None, forms: tuple[ChunkKeys, ...]) -> Finding | None:
+    def _blocked_by(self, key: str, error: ZarrscopeError | None, forms: tuple[ChunkKeys, ...]) -> Finding | None:
         """Records a folder in the place of a chunk's file, or a broken link in the path of chunks."""
         region = next((found for form in forms if (found := region_of(form, key, len(self.extent))) is not None), None)
         inside = region is not None and all(i is None or i < n for i, n in zip(region, self.extent, strict=True))
@@ -162,7 +162,7 @@ class StoredChunks:
         return self._finding("error", "chunk-link", text, key, error.advice)
 
     def _behind(self, index: ChunkIndex) -> bool:
-        """Whether a reported obstacle (a broken link, or a folder in the place of a file) explains why a chunk is
+        """Whether a reported broken link, or a reported folder in the place of a file, explains why a chunk is
         missing."""
         return any(all(i is None or i == n for i, n in zip(region, index, strict=True)) for region in self._blocked)
 

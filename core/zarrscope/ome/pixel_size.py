@@ -51,7 +51,7 @@ class PixelSizes:
     """(level, axis, stated factor) where the shapes of the arrays imply another factor."""
     upgrades: str = ""
     """The version of an image that cannot state pixel sizes, and that setting one converts to 0.4; "" for others."""
-    obstacle: str = ""
+    problem: str = ""
     """The reason why the pixel sizes cannot be changed here; "" if they can."""
 
 
@@ -75,7 +75,7 @@ class _Steps:
     """The pointer to an identity transformation, which can be replaced by the scale."""
     stated: bool = False
     """Whether there are any transformations."""
-    obstacle: str = ""
+    problem: str = ""
 
 
 # ---------------------------------------------------------------------- reading
@@ -86,11 +86,11 @@ def _steps_at(value: object, at: str) -> _Steps:
         if kind in ("scale", "translation"):
             held = step.get(str(kind))
             if not isinstance(held, list) or any(number(n) is None for n in held):
-                found.obstacle = f"The {kind} at {pointer} is not a list of numbers"
+                found.problem = f"The {kind} at {pointer} is not a list of numbers"
                 return found
             vector = _Vector(held, [f"{pointer}/{kind}/{i}" for i in range(len(held))])
             if getattr(found, str(kind)) is not None:
-                found.obstacle = f"There is a second {kind} at {pointer}"
+                found.problem = f"There is a second {kind} at {pointer}"
                 return found
             setattr(found, str(kind), vector)
         elif kind == "affine" and (vectors := _diagonal(step.get("affine"), f"{pointer}/affine")) is not None:
@@ -98,7 +98,7 @@ def _steps_at(value: object, at: str) -> _Steps:
         elif kind == "identity":
             found.identity = pointer
         else:
-            found.obstacle = f"The transformation at {pointer} is neither a scale nor a translation"
+            found.problem = f"The transformation at {pointer} is neither a scale nor a translation"
             return found
     return found
 
@@ -153,10 +153,10 @@ class _Pyramid:
         return len(self.axes)
 
     @property
-    def obstacle(self) -> str:
+    def problem(self) -> str:
         if not self.axes or not self.levels:
             return "The image names no axes or no levels, and no array shows their number"
-        found = next((steps.obstacle for steps in (*self.levels, self.outer) if steps.obstacle), "")
+        found = next((steps.problem for steps in (*self.levels, self.outer) if steps.problem), "")
         if found:
             return found
         for steps in (*self.levels, self.outer):
@@ -270,8 +270,8 @@ def pixel_sizes(attributes: Mapping[str, Any], index: int = 0, shape_of: ShapeOf
         There is no such entry.
     """
     found = _pyramid(attributes, index, shape_of)
-    if found.obstacle:
-        return PixelSizes(found.axes, (None,) * found.rank, tuple(found.paths), (), obstacle=found.obstacle)
+    if found.problem:
+        return PixelSizes(found.axes, (None,) * found.rank, tuple(found.paths), (), problem=found.problem)
     told = [[found.factor(level, axis) for axis in range(found.rank)] for level in range(len(found.levels))]
     doubtful = tuple(
         (level, axis, stated)
@@ -328,9 +328,9 @@ def set_pixel_sizes(
     /ome/multiscales/0/datasets/1/coordinateTransformations/0/scale/1 0.5
     """
     found = _pyramid(attributes, index, shape_of)
-    if found.obstacle:
+    if found.problem:
         raise Refused(
-            found.obstacle,
+            found.problem,
             pointer=found.at,
             advice="Correct it under All fields, or as JSON, where you can change every number.",
         )

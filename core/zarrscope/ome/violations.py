@@ -21,8 +21,8 @@ STATED = {
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A rule of OME-Zarr that attributes break: `pointer` (RFC 6901) into the attributes, the fault there, and whether
-    the rule is a MUST or a SHOULD. `advice`: a sentence about the correction.
+    """A rule of OME-Zarr that attributes break: `pointer` (RFC 6901) into the attributes, a sentence, and whether the
+    rule is a MUST or a SHOULD. `advice`: a sentence about the correction.
     """
 
     pointer: str

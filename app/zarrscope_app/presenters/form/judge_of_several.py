@@ -71,7 +71,7 @@ class JudgeOfSeveral:
         verdicts = self.verdicts(parts)
         for part in parts:
             told = verdicts.get(part.path)
-            for each in findings_of(part.subject, told.findings) if told is not None else ():
+            for each in findings_of(part.subject, told.violations) if told is not None else ():
                 key = (each.pointer, each.sentence)
                 having[key] += 1
                 found[key] = each if each.mend else found.get(key, each)

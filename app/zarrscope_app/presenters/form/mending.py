@@ -147,14 +147,14 @@ class Verdict:
 
     sentence: str
     """ "OME-Zarr 0.5: valid · 1 remark: …"; "" if the attributes contain nothing of OME-Zarr."""
-    findings: tuple[Violation, ...] = ()
+    violations: tuple[Violation, ...] = ()
     summary: str = ""
-    """The sentence without the findings: "OME-Zarr 0.5: valid · 1 remark"."""
+    """The sentence without the violations: "OME-Zarr 0.5: valid · 1 remark"."""
 
     @property
     def broken(self) -> tuple[Violation, ...]:
-        """The rules of OME-Zarr that the attributes break."""
-        return tuple(finding for finding in self.findings if finding.strength == "must")
+        """The violations of rules that are a MUST."""
+        return tuple(each for each in self.violations if each.strength == "must")
 
 
 def verdict(attributes: Any, version: str) -> Verdict:
@@ -162,10 +162,10 @@ def verdict(attributes: Any, version: str) -> Verdict:
     it must not be called on a host's thread."""
     if not version:
         return Verdict("")
-    findings = tuple(check(attributes))
-    told = words.judged(version, [(each.strength, each.pointer, each.message) for each in findings])
-    errors = sum(each.strength == "must" for each in findings)
-    return Verdict(told, findings, words.summed_up(version, errors, len(findings) - errors))
+    violations = tuple(check(attributes))
+    told = words.judged(version, [(each.strength, each.pointer, each.message) for each in violations])
+    errors = sum(each.strength == "must" for each in violations)
+    return Verdict(told, violations, words.summed_up(version, errors, len(violations) - errors))
 
 
 def need_validity(before: object, after: object) -> None:

@@ -151,7 +151,7 @@ class NodeForm:
         if draft is None or draft.whole or draft.dirty or self._judge.judged is not draft.now:
             return None
         path, key = self._drafts.path, draft.now.key
-        return tuple(violation(each, path, key, draft.prefix) for each in self._judge.verdict.findings)
+        return tuple(violation(each, path, key, draft.prefix) for each in self._judge.verdict.violations)
 
     # ------------------------------------------------------------------ snapshots
     @property

@@ -70,7 +70,7 @@ class SemanticEdits:
         if draft.whole or not self._judge.on or self._judge.judged is not draft.now:
             return typed
         subject = self._sections.subject(self._drafts.path, draft, draft.now)
-        return typed + findings_of(subject, self._judge.verdict.findings)
+        return typed + findings_of(subject, self._judge.verdict.violations)
 
     def mend(self, pointer: str) -> None:
         """Makes the correction that the finding at `pointer` offers."""
@@ -78,7 +78,7 @@ class SemanticEdits:
         if draft is None:
             return
         subject = self._sections.subject(self._drafts.path, draft, draft.now)
-        for found in self._judge.verdict.findings:
+        for found in self._judge.verdict.violations:
             if found.pointer == pointer and mend_reads(subject, found):
                 self._editor.make(partial(_mended_by_values, subject, found), reads=True)
                 return

@@ -273,7 +273,9 @@ class SeveralForm:
 
         def made(part: MergedNode) -> Document:
             found = known.get(part.path)
-            edits = (mend(part.subject, each) for each in (found.findings if found else ()) if each.pointer == pointer)
+            edits = (
+                mend(part.subject, each) for each in (found.violations if found else ()) if each.pointer == pointer
+            )
             return apply(part.document, part.prefix, next(filter(None, edits), ()))
 
         self._soon(lambda: self._do(lambda parts: each_changed(parts, made)))

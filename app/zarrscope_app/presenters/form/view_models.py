@@ -127,8 +127,8 @@ class Disagreement:
 
 @frozen
 class FieldFinding:
-    """A fault or a doubtful value: `locate(pointer)` shows its field, `mend(pointer)` makes the correction that
-    `mend` describes."""
+    """A finding in the form: a violation of OME-Zarr, or an invalid typed text. `locate(pointer)` shows its field,
+    `mend(pointer)` makes the correction that `mend` describes."""
 
     pointer: str
     """A pointer within the attributes; for an invalid typed text, the id of its field."""

@@ -285,8 +285,8 @@ def becomes_04(version: str) -> str:
     return f"OME-Zarr {clean(version, 10)} cannot state pixel sizes: setting one makes this an image of 0.4."
 
 
-def no_pixel_size(obstacle: str) -> str:
-    return f"The pixel size cannot be given as one number. {clean(obstacle)}."
+def no_pixel_size(problem: str) -> str:
+    return f"The pixel size cannot be given as one number. {clean(problem)}."
 
 
 def further_images(n: int) -> str:

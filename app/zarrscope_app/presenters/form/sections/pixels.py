@@ -49,7 +49,7 @@ def is_linked(subject: Subject, sizes: PixelSizes) -> bool:
 
 def _rows(subject: Subject) -> list[FormRow]:
     sizes = _sizes(subject)
-    if sizes is None or sizes.obstacle:
+    if sizes is None or sizes.problem:
         return []
     rows = _size_rows(subject, sizes, _shown(sizes))
     if _plane(sizes):
@@ -62,7 +62,7 @@ def _rows(subject: Subject) -> list[FormRow]:
 
 def _time_rows(subject: Subject) -> list[FormRow]:
     sizes = _sizes(subject)
-    return [] if sizes is None or sizes.obstacle else _size_rows(subject, sizes, _times(sizes))
+    return [] if sizes is None or sizes.problem else _size_rows(subject, sizes, _times(sizes))
 
 
 def _size_rows(subject: Subject, sizes: PixelSizes, shown: Sequence[int]) -> list[FormRow]:
@@ -151,8 +151,8 @@ def _notes(subject: Subject) -> list[str]:
     sizes = _sizes(subject)
     if sizes is None:
         return []
-    if sizes.obstacle:
-        return [words.no_pixel_size(sizes.obstacle)]
+    if sizes.problem:
+        return [words.no_pixel_size(sizes.problem)]
     notes = [_followers(sizes, _shown(sizes)), *_doubtful(sizes, _shown(sizes))]
     if sizes.upgrades:
         notes.append(words.becomes_04(sizes.upgrades))
@@ -162,7 +162,7 @@ def _notes(subject: Subject) -> list[str]:
 def _time_notes(subject: Subject) -> list[str]:
     """How the other levels follow, only if some of them have fewer time points: that is rare."""
     sizes = _sizes(subject)
-    if sizes is None or sizes.obstacle:
+    if sizes is None or sizes.problem:
         return []
     times = _times(sizes)
     scaled = any(level[i] != 1 for level in sizes.factors for i in times)
