@@ -292,3 +292,32 @@ def test_the_window_paints_each_severity_in_its_own_shape_and_colour(qtbot: Any,
             assert contrast(color, palette.color(QPalette.ColorRole.Window)) >= 3, sign.name
     finally:
         theme.follow(None)
+
+
+@pytest.mark.needs("qt", "display")
+def test_the_error_bar_has_the_sign_of_its_severity(qtbot: Any, tmp_path: Path) -> None:
+    from qt_robot import shown_window
+
+    window = shown_window(qtbot)
+    window.open(str(tmp_path / "nowhere.zarr"))
+    bar = window.error_bar
+    qtbot.waitUntil(lambda: bool(bar.sentence), timeout=60_000)
+    assert bar.sign.accessibleName() == SIGNS["error"].name
+    assert not_none(window.workspace.current).state.severity == "error"
+    bar.show_error("Old.", "", severity="warning")
+    assert bar.sign.accessibleName() == SIGNS["warning"].name
+
+
+def test_a_chunk_that_was_read_and_then_checked_is_one_problem(
+    shelf: Shelf, workspace: Workspace, mailbox: Mailbox
+) -> None:
+    shelf.set("a/c/1/2", b"broken")
+    session = opened(shelf, workspace, mailbox)
+    session.select("/a")
+    mailbox.run_until(settled(session))
+    session.slice.fit((40, 40))
+    mailbox.run_until(lambda: len(session.problems.items) == 1)
+    session.problems.check()
+    mailbox.run_until(lambda: not session.problems.checking)
+    assert len(session.problems.items) == 1
+    assert session.problems.sentence.startswith("1 problem. Checked: ")

@@ -120,3 +120,24 @@ def test_a_form_from_right_to_left_is_mirrored(channels: Page, qtbot: Any) -> No
         assert places["label1"].left() > places["colour1"].right() > places["name1"].right()
     finally:
         QApplication.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
+
+
+def test_a_name_that_has_its_row_to_itself_is_as_wide_as_a_sentence(qtbot: Any) -> None:
+    from qtpy.QtWidgets import QLineEdit, QWidget
+
+    from zarrscope_app.qt.section_lines import SectionLines
+    from zarrscope_app.qt.text import Label
+
+    page, lines = QWidget(), SectionLines()
+    qtbot.addWidget(page)
+    page.setLayout(lines)
+    lines.promise_row(1, 0, 0)
+    name, label = QLineEdit(), Label("description")
+    lines.fill_row(0, label, [name], Label())
+    for width, least, most in ((900, 400, 440), (300, 150, 300)):
+        page.resize(width, 200)
+        page.show()
+        lines.activate()
+        assert least <= name.width() <= most
+        assert label.geometry().right() < name.geometry().left()
+        assert name.geometry().right() < width

@@ -193,9 +193,11 @@ class ProblemsPresenter:
         it: that removes the problem, unless other data have the same one. None: the problem stays until it is cleared.
         """
         found = problem(item, path) if isinstance(item, BaseException) else item
+        # A check and the reading of a chunk find the same fault, and advise differently.
+        sentence = found.headline.removesuffix(found.advice).rstrip()
         # Findings about different members may have the same words.
         # The whole session and the root are one place in the list: opening and a check report the same warnings.
-        key = (found.path or "/", f"{found.headline} {found.place}" if found.mend == "edit" else found.headline)
+        key = (found.path or "/", f"{sentence} {found.place}" if found.mend == "edit" else sentence)
         if cause is not None and self._problem_of.get(cause, key) != key:  # this attempt failed for another reason
             self.solved(cause)
         if key not in self._items and len(self._items) < LIMIT:

@@ -136,8 +136,9 @@ class ContrastStrip(QWidget):
             self.seen_empty.emit()
         painter.setPen(QPen(quiet(palette, 0.35), 1))
         painter.drawLine(QPointF(area.left(), area.bottom()), QPointF(area.right(), area.bottom()))
-        painter.setPen(QPen(quiet(palette, 0.8), 1.4))
-        painter.drawLine(QPointF(low, area.bottom()), QPointF(high, area.top()))
+        if self._counts or not self._note:  # the line would cross out the text
+            painter.setPen(QPen(quiet(palette, 0.8), 1.4))
+            painter.drawLine(QPointF(low, area.bottom()), QPointF(high, area.top()))
         for x, which in ((low, "low"), (high, "high")):
             accent = self._grabbed == which or self.hasFocus()
             painter.setPen(QPen(palette.color(Role.Window), 1))

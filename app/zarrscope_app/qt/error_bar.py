@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from zarrscope_app.presenters.problem_rows import SIGNS
 from zarrscope_app.qt.toolkit.core import QEvent, Qt
 from zarrscope_app.qt.toolkit.gui import QGuiApplication, QPalette
 from zarrscope_app.qt.toolkit.widgets import (
@@ -17,8 +18,8 @@ from zarrscope_app.qt.toolkit.widgets import (
     QWidget,
 )
 
-from .text import Label
-from .theme import current_palette, fixed_font, icon, mix, warning
+from .text import Label, tip
+from .theme import current_palette, fixed_font, icon, mix, signal, warning
 
 
 class ErrorBar(QFrame):
@@ -30,8 +31,8 @@ class ErrorBar(QFrame):
         self._offers: list[QPushButton] = []
         self._dismissed: Callable[[], None] | None = None
         self.setAutoFillBackground(True)
-        self._icon = Label()
-        self._icon.setPixmap(icon("warning").pixmap(16, 16))
+        self.sign = Label()
+        self._sign = SIGNS["error"]
         self._sentence = Label()
         self._sentence.setWordWrap(True)
         self._sentence.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
@@ -57,7 +58,7 @@ class ErrorBar(QFrame):
         row = self._row = QHBoxLayout()
         row.setContentsMargins(0, 0, 0, 0)
         buttons = (self._details_button, self._retry_button, copy, close)
-        for widget in (self._icon, self._sentence, *buttons):
+        for widget in (self.sign, self._sentence, *buttons):
             row.addWidget(widget)
         row.setStretch(1, 1)
         column = QVBoxLayout(self)
@@ -74,9 +75,11 @@ class ErrorBar(QFrame):
         retry: Callable[[], None] | None = None,
         dismissed: Callable[[], None] | None = None,
         offers: Sequence[tuple[str, Callable[[], None]]] = (),
+        severity: str = "error",
     ) -> None:
         """Shows `sentence`, with `details` that unfold. `retry` is the function of the Retry button, `dismissed` that
         of the close button; each of `offers` is another button: its label and its function."""
+        self._sign = SIGNS[severity]
         self._sentence.setText(sentence)
         self._details.setPlainText(details)
         self._details_button.setVisible(bool(details) and details != sentence)
@@ -122,7 +125,9 @@ class ErrorBar(QFrame):
             QPalette.ColorRole.Window, mix(palette.color(QPalette.ColorRole.Window), warning(palette), 0.16)
         )
         self.setPalette(palette)
-        self._icon.setPixmap(icon("warning").pixmap(16, 16))
+        self.sign.setPixmap(signal(self._sign.icon).pixmap(16, 16))
+        self.sign.setToolTip(tip(self._sign.name))
+        self.sign.setAccessibleName(self._sign.name)
 
     def _show_details(self, shown: bool) -> None:
         self._details.setVisible(shown)

@@ -22,6 +22,8 @@ _LABEL_WIDTH = 40
 """The least width of the labels of rows, as long as all fits on one line."""
 _APART = 6
 """Further pixels between two rows that take several lines each."""
+_SENTENCE = 420
+"""The width of a line that has its row to itself, such as a description, where there is room."""
 _UNBOUNDED = 1 << 16
 """Qt gives a larger maximum width to a widget without one."""
 
@@ -148,7 +150,10 @@ class SectionLines(ListLayout):
         wanted = [wide for _, wide in columns]
         needed = label + sum(_GAP + wide for wide in wanted)
         if needed <= width:
-            return _Arrangement(label, wanted, [every], needed + self._note_width() <= width)
+            note = self._note_width()
+            if len(wanted) == 1 and not note and self._is_free(0):
+                wanted = [max(wanted[0], min(_SENTENCE, wanted[0] + width - needed))]
+            return _Arrangement(label, wanted, [every], needed + note <= width)
         label = self._label_width()
         space = width - label - _GAP
         least = [narrow for narrow, _ in columns]

@@ -222,17 +222,17 @@ class Window(QMainWindow):
             return
         self.setWindowTitle(f"{state.title} – zarrscope" if state.title else "zarrscope")
         self.address.show_place(state)
-        if state.sentence:
-            if state.sentence != self.error_bar.sentence:
-                self.error_bar.show_error(
-                    state.sentence,
-                    state.details,
-                    session.retry if state.retry else None,
-                    session.dismiss,
-                    [(command(offer).label, partial(self.run, offer)) for offer in state.offers],
-                )
-        else:
+        if not state.sentence:
             self.error_bar.clear()
+        elif state.sentence != self.error_bar.sentence:
+            self.error_bar.show_error(
+                state.sentence,
+                state.details,
+                session.retry if state.retry else None,
+                session.dismiss,
+                [(command(offer).label, partial(self.run, offer)) for offer in state.offers],
+                state.severity,
+            )
         self.tabs.show_views()
         if state.status is SessionStatus.READY:
             self.tree.show_path(state.path)

@@ -467,6 +467,7 @@ class Session(
             self._offers(),
             unsaved,
             self._status_text(unsaved),
+            self._shown_problem.severity or "information",
         )
 
     def _offers(self) -> tuple[str, ...]:

@@ -72,6 +72,8 @@ class SessionState:
     """The number of unsaved changes: "2 changes"; "" if there are none."""
     status_text: str
     """The rest of the status bar: level, tiles loading, changes."""
+    severity: str
+    """The severity of `sentence`: "error", "warning" or "information" (see presenters/problem_rows.py)."""
 
 
 def place_name(url: str) -> str:
