@@ -104,6 +104,7 @@ MOST_LEVELS = 64
 but a document may list any number."""
 MOST_FIELDS = 12
 """The most fields of a structured type that are listed; a type may have thousands."""
+GROUP = "A group: a folder for arrays and other groups."
 _PICTURED = "biufcmM"
 """NumPy's kinds of values that are drawn as a picture."""
 
@@ -157,7 +158,7 @@ def describe(
         tuple(sections),
         tuple(dict.fromkeys(warnings)),
         _problem(problem, placed=bool(metadata.defects)),
-        words=in_words(image, collection) or formats.words_of(node),
+        words=in_words(image, collection) or formats.words_of(node) or (GROUP if metadata.kind == "group" else ""),
     )
 
 

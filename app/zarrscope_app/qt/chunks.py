@@ -311,6 +311,7 @@ class ChunksPane(QWidget):
             if code in inks
             else f"{_SIGNS[code]} {LEGEND[code]}"
             for code in used
+            if code != PRESENT or not state.scale  # the ramp says it
         )
         self.legend.setTextFormat(Qt.TextFormat.RichText)
         self.legend.setText(" &nbsp; ".join((*told, *self._ramp(state))))
@@ -329,7 +330,8 @@ class ChunksPane(QWidget):
         base, accent = self.palette().base().color(), self.palette().highlight().color()
         for share, told in zip((0, 0.5, 1), state.scale, strict=False):
             ink = mix(base, accent, PALEST + (1 - PALEST) * share)
-            yield f"<span style='color: {ink.name()}'>■</span> {told}"
+            before = "" if share else f"{LEGEND[PRESENT]} &nbsp; "
+            yield f"{before}<span style='color: {ink.name()}'>{_SIGNS[PRESENT]}</span> {told}"
 
     def _show_fixed(self, state: ChunkMap) -> None:
         names = [name for name, _, _ in state.fixed]
