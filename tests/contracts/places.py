@@ -141,12 +141,12 @@ def given(where: Path, services: Services, values: Mapping[str, bytes]) -> Itera
     yield Place(lambda mode="a", **settings: MappingStore(held))
 
 
-def database(scheme: str, package: str | None = None) -> Kind:
-    """A database in one file, read by `package` if Python has no module for it."""
+def database(scheme: str, *packages: str) -> Kind:
+    """A database in one file, read by `packages` if Python has no module for it."""
 
     @contextmanager
     def kind(where: Path, services: Services, values: Mapping[str, bytes]) -> Iterator[Place]:
-        if package is not None:
+        for package in packages:
             pytest.importorskip(package)
         yield _of_address(f"{scheme}://{where}/x.{scheme}", values)
 
@@ -271,13 +271,15 @@ def sftp(where: Path, services: Services, values: Mapping[str, bytes]) -> Iterat
         yield place
 
 
+DATABASES = [name for name, kind in STORES.items() if kind.form == "file"]
+"""The stores in one file of this computer, which need no case of their own in the tables of tests."""
 PLACES: dict[str, Kind] = {
-    "file": folder, "zip": archive, "memory": memory, "object": given, "sqlite": database("sqlite"),
-    "lmdb": database("lmdb", "lmdb"), "dbm": database("dbm"),
-    "redis": redis, "http": web, "reference": references, "s3": s3, "gs": google, "abfs": azure,
+    **{name: database(name, *STORES[name].needs) for name in DATABASES},
+    "file": folder, "zip": archive, "memory": memory, "object": given, "redis": redis,
+    "http": web, "reference": references, "s3": s3, "gs": google, "abfs": azure,
     "ssh": ssh, "sftp": sftp,
 }  # fmt: skip
 """A place for each kind of store in the table (zarrscope.stores.registry)."""
 WRITABLE = [name for name, kind in STORES.items() if "write" in kind.abilities]
 
-__all__ = ["PLACES", "SETTINGS", "WRITABLE", "Place", "Services"]
+__all__ = ["DATABASES", "PLACES", "SETTINGS", "WRITABLE", "Place", "Services"]

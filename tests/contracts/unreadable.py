@@ -22,13 +22,14 @@ import pytest
 import servers
 from contracts.absence import VALUES
 from contracts.hostile_http import BEHAVIOURS, Ask, Hangup, hostile
-from contracts.places import COMMAND, NEAR, PLACES, Services
+from contracts.places import COMMAND, DATABASES, NEAR, PLACES, Services
 from contracts.service_answers import PAGE, XML, answered, bucket, fault, tags, well
 from zarrscope.stores.address import open_store
 from zarrscope.stores.local.read import FileReader
 from zarrscope.stores.mapping import MappingStore
 from zarrscope.stores.objects import locate_object
 from zarrscope.stores.redis import RedisStore
+from zarrscope.stores.registry import STORES
 from zarrscope.stores.ssh.client import SSHStore
 from zarrscope.stores.store import Store
 
@@ -504,22 +505,19 @@ def sftp(where: Path, services: Services, patch: pytest.MonkeyPatch) -> Iterator
 _LOCAL = ("not allowed", "broken disk", "stale handle", "broken when read", "dangling link")
 _WEB = tuple(ANSWERS)
 _OBJECT = ("OSError", "PermissionError", "another error")
+_MORE_OF_DATABASES = {"sqlite": ("locked",)}
 KINDS: dict[str, tuple[Kind, tuple[str, ...]]] = {
     "file": (folder, _LOCAL),
     "zip": (archive, ("changed bytes", "unknown method", "encrypted", "beyond the end")),
     "object": (mapping, (*_OBJECT, "time-out", "no bytes")),
     "object of fsspec": (file_system, (*_OBJECT, "time-out")),
     "object of zarr-python": (zarr_python, _OBJECT),
-    "sqlite": (database("sqlite"), ("damaged file", "locked")),
-    "lmdb": (database("lmdb"), ("damaged file",)),
-    "dbm": (database("dbm"), ("damaged file",)),
+    **{name: (database(name), ("damaged file", *_MORE_OF_DATABASES.get(name, ()))) for name in DATABASES},
     "redis": (redis, ("another type", "gone")),
     "http": (service("http"), _WEB),
     "zip on http": (archive_on_the_web, _WEB),
     "reference": (references, (*_WEB, "nonsense", "gone")),
-    "s3": (service("s3"), _WEB),
-    "gs": (service("gs"), _WEB),
-    "abfs": (service("abfs"), _WEB),
+    **{name: (service(name), _WEB) for name, kind in STORES.items() if "obstore" in kind.needs},
     "ssh": (ssh, ("dangling link", "no connection")),
     "sftp": (sftp, ("dangling link", "refused", "silent")),
 }

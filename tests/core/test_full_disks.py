@@ -18,7 +18,7 @@ import pytest
 import servers
 import zarrscope
 from contracts.full_disk import full_from
-from contracts.places import COMMAND, NEAR, WRITABLE
+from contracts.places import COMMAND, DATABASES, NEAR, WRITABLE
 from contracts.small_disk import mounts, needs_mounts, within
 from narrowing import as_array
 from zarrscope import convert
@@ -27,18 +27,17 @@ from zarrscope.model.storage import Version
 from zarrscope.stores.local.store import LocalStore
 from zarrscope.stores.memory import MemoryStore
 from zarrscope.stores.redis import RedisStore
+from zarrscope.stores.registry import STORES
 
 ADDRESSES = {
     "file": "{disk}/x.zarr",
     "zip": "{disk}/x.zip",
-    "sqlite": "sqlite://{disk}/x.sqlite",
-    "lmdb": "lmdb://{disk}/x.lmdb",
-    "dbm": "dbm://{disk}/x.dbm",
+    **{name: f"{name}://{{disk}}/x.{name}" for name in DATABASES},
     "ssh": "ssh://127.0.0.1{disk}/x.zarr",
     "sftp": "sftp://127.0.0.1:PORT{disk}/x.zarr",
 }
-ELSEWHERE = {"memory", "object", "redis", "s3", "gs", "abfs"}
-"""Stores whose values are not on a disk of this machine or of ssh's remote side."""
+ELSEWHERE = {"redis", *(name for name in WRITABLE if STORES[name].form == "name" or "obstore" in STORES[name].needs)}
+"""Stores whose values are in memory or in a service, not on a disk of this machine or of ssh's remote side."""
 
 SCRIPT = r"""
 import contextlib, json, os, sys
@@ -100,6 +99,7 @@ print(json.dumps(told))
 
 def test_every_kind_that_writes_to_a_disk_is_tried() -> None:
     assert {*ADDRESSES} | ELSEWHERE == {*WRITABLE}
+    assert not {*ADDRESSES} & ELSEWHERE
 
 
 @needs_mounts

@@ -247,13 +247,11 @@ def test_a_dialect_keeps_the_promises_of_dialects(tmp_path: Path) -> None:
     told = contract(
         tmp_path,
         """
-        from contracts.dialect import CHUNK_KEYS, TEMPLATES
+        from contracts.dialect import TEMPLATES, Template
         from contracts.dialect import *
 
-        TEMPLATES["example-renamed"] = {
-            key.replace("zarr.json", "node.json"): value for key, value in TEMPLATES["v3"].items()
-        }
-        CHUNK_KEYS["example-renamed"] = CHUNK_KEYS["v3"]
+        renamed = {key.replace("zarr.json", "node.json"): value for key, value in TEMPLATES["v3"].items()}
+        TEMPLATES["example-renamed"] = Template(TEMPLATES["v3"].chunk_key, renamed)
         """,
         "example-renamed or template",
     )
