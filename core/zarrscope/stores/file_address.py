@@ -46,7 +46,7 @@ def open_path(url: str, mode: Mode, options: StoreOptions) -> Store:
 
 
 def open_database(path: str, mode: Mode, options: StoreOptions) -> Store | None:
-    """The store for the SQLite, LMDB or dbm database at a path; None if there is none (databases.py)."""
+    """The store for the SQLite, LMDB or dbm database at a path; None if there is none (local/databases.py)."""
     from zarrscope.stores.local.databases import open_found
 
     return open_found(path, mode, options)
