@@ -196,7 +196,8 @@ class ProblemsPresenter:
         # A check and the reading of a chunk find the same fault, and advise differently.
         sentence = found.headline.removesuffix(found.advice).rstrip()
         # Findings about different members may have the same words.
-        # The whole session and the root are one place in the list: opening and a check report the same warnings.
+        # A problem of the session (without a path) counts as one of the root, because opening and checking report the
+        # same warnings, one without and one with a path.
         key = (found.path or "/", f"{sentence} {found.place}" if found.mend == "edit" else sentence)
         if cause is not None and self._problem_of.get(cause, key) != key:  # this attempt failed for another reason
             self.solved(cause)

@@ -256,8 +256,8 @@ class SectionLines(ListLayout):
 
 
 def _even_lines(widths: Sequence[int], space: int) -> list[list[int]]:
-    """Breaks columns of these widths into as few lines as fit into the space, the widest line as narrow as possible: a
-    pair such as "from" and "to" then mostly stays together."""
+    """Distributes columns of these widths over as few lines as possible, none wider than `space`. Of the ways to do so,
+    it takes that with the narrowest longest line, which mostly keeps pairs such as "from" and "to" together."""
     ends = range(1, len(widths) + 1)
     sums = {sum(widths[first:end]) + _GAP * (end - first - 1) for end in ends for first in range(end)}
     fewest = len(_lines_within(widths, space))

@@ -119,7 +119,7 @@ class StoredFiles(ABC):
 
     # ------------------------------------------------------------------ for references in parquet
     def cat_file(self, path: str) -> bytes:
-        """The whole file. Waits, on any thread but that of our stores."""
+        """The whole file. It blocks, so it must not be called on the event loop of our stores."""
         with _named(path):
             store, key = self.place(path)
             return _present(store._get(key, None), path)

@@ -210,7 +210,10 @@ class LazyView(Computing):
         return self[tuple(0 if at in chosen else slice(None) for at in range(self.ndim))]
 
     def view(self, *types: Any) -> Any:
-        """The bytes of the values as another type. Of truth values, which napari shows so, it is a view as this one."""
+        """Reinterprets the bytes of the values as another type, like the method of numpy's arrays.
+
+        Booleans as uint8, the case that napari needs, give a LazyView.
+        """
         if self.dtype == bool and types and np.dtype(types[0]) == np.uint8:
             return self.mapped(np.uint8, partial(_converted, self._shown, np.dtype(np.uint8)))
         return member(self, "view")(*types)

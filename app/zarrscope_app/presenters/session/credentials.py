@@ -206,8 +206,8 @@ class AsksCredentials(SessionPart):
         return next((each.tried for each in reversed(self.problems.items) if each.tried), told)
 
     def use_credentials(self, values: Mapping[str, str] | str) -> None:
-        """Continues with the person's answer: a value for each field by name, or all in one line. An invalid answer is
-        shown as a problem."""
+        """Opens the hierarchy again with the credentials that the person typed: a value for each field by name, or all
+        in one line. An invalid answer is shown as a problem."""
         question = self.credentials
         if question is None:
             return

@@ -158,7 +158,7 @@ def _rgba(color: tuple[int, int, int] | None) -> int:
 
 
 def _labels(source: ExportSource, plan: ExportPlan, letters: str, names: list[str]) -> list[str]:
-    """The name of the channel of each plane, which ImageJ shows above the picture."""
+    """For each plane, the name of its channel. ImageJ shows it above the picture."""
     lead = [plan.letters.index(letter) if letter in plan.letters else -1 for letter in letters[:-2]]
     ranges = [range(source.shape[axis]) if axis >= 0 else range(1) for axis in lead]
     at = letters.index("C")
