@@ -75,6 +75,40 @@ def test_a_reference_file_opens_by_looking_at_it(volume: Path) -> None:
         zarrscope.open_array(f"reference://b::{volume}")
 
 
+def test_objects_over_references_open(volume: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The ways in which people hand the references of kerchunk on."""
+    import fsspec
+    import zarr
+
+    monkeypatch.chdir(volume.parent)
+    options: dict[str, Any] = {"fo": str(volume), "remote_protocol": "file"}
+    files = fsspec.filesystem("reference", **options)
+    turned = fsspec.filesystem("reference", **options, asynchronous=True)
+    for made in (
+        files,
+        files.get_mapper(""),
+        fsspec.get_mapper("reference://", **options),
+        zarr.storage.FsspecStore(turned, read_only=True, path=""),
+    ):
+        h = zarrscope.open(made)
+        assert as_array(h["/a"])[...].tolist() == [0, 1, 2, 3]
+        assert [child.name for child in as_group(h["/"]).children()] == ["a"]
+
+
+@pytest.mark.skipif(find_spec("xarray") is None, reason="xarray is not installed")
+def test_a_dataset_over_references_opens(volume: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import xarray
+
+    monkeypatch.chdir(volume.parent)
+    document = json.loads(volume.read_text())
+    document["refs"]["a/.zattrs"] = json.dumps({"_ARRAY_DIMENSIONS": ["x"]})
+    document["refs"][".zattrs"] = "{}"
+    volume.write_text(json.dumps(document))
+    options = {"consolidated": False, "storage_options": {"fo": str(volume), "remote_protocol": "file"}}
+    dataset = xarray.open_dataset("reference://", engine="zarr", chunks={}, backend_kwargs=options)
+    assert as_array(zarrscope.open(dataset)["/a"])[...].tolist() == [0, 1, 2, 3]
+
+
 def test_references_elsewhere_are_known_by_their_ending() -> None:
     assert split_address("https://h/x.json?t=1").store_url == "reference://::https://h/x.json?t=1"
     assert split_address("s3://b/x.parq").store_url == "reference://::s3://b/x.parq"

@@ -79,10 +79,12 @@ class FsspecStore(RemoteStore):
         self._public_options = public_options(others(options))
         self._bucket = self._root.partition("/")[0] if scheme in _IN_BUCKETS else ""
 
-    def _hold(self, filesystem: object, root: str, settings: Network | None = None) -> None:
+    def _hold(self, filesystem: AbstractFileSystem, root: str, settings: Network | None = None) -> None:
         super().__init__(settings or network())
         self._filesystem = filesystem
         self._root = root.rstrip("/")
+        self._starts = "" if not root and not str(filesystem.root_marker).startswith("/") else self._root + "/"
+        """The start of the path of each key. At its root, a file system of references has paths without a slash."""
         self._bucket = ""
         self._bucket_seen = False
         self._use([FileSystemLogin("", {})])
@@ -172,7 +174,7 @@ class FsspecStore(RemoteStore):
         return own
 
     def _path(self, key: str) -> str:
-        return f"{self._root}/{key}" if key else self._root
+        return self._starts + key if key else self._root
 
     async def _fetch(self, key: str, part: ByteRange | None, limit: int | None) -> bytes | None:
         tried = self._login

@@ -121,9 +121,6 @@ class ReferenceStore(FsspecStore):
             )
         return found
 
-    def _path(self, key: str) -> str:
-        return key
-
     async def _cat(self, key: str, part: ByteRange | None, limit: int | None) -> bytes | None:
         entry = await self._entry(key)
         size = None
