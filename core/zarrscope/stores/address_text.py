@@ -26,6 +26,10 @@ from zarrscope.errors import Refused, Unsupported
 from zarrscope.stores.registry import known_schemes
 
 SCHEME = r"([A-Za-z][A-Za-z0-9+.-]+)://"
+_WORD = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+")
+"""A scheme, or the name of a machine."""
+_VOLUMES = (".zarr", ".n5", ".zip", ".ozx")
+"""Endings of names that are paths although they have a colon, as in run:1.zarr."""
 FORMATS = {"zarr": "", "zarr2": "v2", "zarr3": "v3", "n5": "n5", "auto": ""}
 """Neuroglancer's names of formats, and the dialects that they state; "": the dialect has to be detected."""
 _PIPE = re.compile(r"\|(?=[a-z][a-z0-9-]*:(?!:)|(?:zip|zarr|zarr2|zarr3|n5|auto|file)$)")
@@ -216,8 +220,8 @@ def _far(user: str | None, host: str, rest: str) -> str | None:
 
 
 def _check_head(text: str) -> None:
-    """Raises Refused for a text that looks like an address with a mistake, not like a path: "doi:10/x", "see
-    s3://bucket"."""
+    """Raises Refused for a text that looks like an address with a mistake, not like a path: "doi:10/x", "host:x",
+    "see s3://bucket"."""
     if within := re.search(SCHEME, text):
         raise Refused(
             f"{text!r} is neither a path nor an address: it has {text[: within.start()]!r} before {within[0]}",
@@ -225,7 +229,8 @@ def _check_head(text: str) -> None:
         )
     head, slash, _ = text.replace("\\", "/").partition("/")
     name, colon, rest = head.partition(":")
-    if colon and slash and name:
+    is_name = not _WORD.fullmatch(name) or not rest.strip() or rest[0].isspace() or rest.lower().endswith(_VOLUMES)
+    if colon and name and (slash or not is_name):
         raise Refused(
             f"{name}: is not a scheme that zarrscope can open, in {text!r}",
             advice=f"Known are {', '.join(f'{scheme}://' for scheme in known_schemes())}. A path of that name is "
