@@ -361,3 +361,11 @@ def test_a_link_says_that_it_was_one(tmp_path: Path) -> None:
     with zarrscope.open("https://host/#!" + quote(json.dumps({"layers": [layer]}))) as h:
         assert h.dialect.name == "v3"
         assert any("link to Neuroglancer" in warning for warning in h.warnings)
+
+
+def test_sentences_about_wrong_addresses_name_the_cause(tmp_path: Path) -> None:
+    zarrscope.open(tmp_path / "a.zarr", "w-").close()
+    with pytest.raises(Refused, match=r"a\.zarr is a folder, not a zip archive.*Open it without zip://"):
+        zarrscope.open(f"zip://x::{tmp_path / 'a.zarr'}")
+    with pytest.raises(Refused, match=r"A reference:// address names its file after '::'"):
+        zarrscope.open("reference://a")

@@ -84,7 +84,7 @@ OUTCOMES: dict[str, str | tuple[str, str, str]] = {
     "denied alike": "403",
     "asked too often once": SAME,
     "broken once": SAME,
-    "redirects in a circle": BROKEN,
+    "redirects in a circle": "the server redirects again and again",
     "redirects to a file": BROKEN,
     "redirects to nothing": BROKEN,
     "redirects to nonsense": BROKEN,

@@ -21,7 +21,7 @@ import zarrscope
 from contracts.store import Reading, Writing, machine
 from narrowing import as_array
 from temporary import new_folder
-from zarrscope.errors import NotFound, Refused, Unreadable, Unsupported
+from zarrscope.errors import NotFound, ReadOnly, Refused, Unreadable, Unsupported
 from zarrscope.stores.address import open_store
 from zarrscope.stores.file_system import FileSystemStore
 from zarrscope.stores.objects import locate_object
@@ -242,6 +242,14 @@ def test_trees_of_xarray_lead_to_their_group(chunks: Any, tmp_path: Path) -> Non
 
 
 # ------------------------------------------------------------------ the sentences of failed openings
+def test_an_object_that_cannot_be_written_says_so() -> None:
+    made = zarr.storage.MemoryStore()
+    zarr.open_group(made, mode="w")
+    h = zarrscope.open(made.with_read_only(True), "a")
+    with pytest.raises(ReadOnly, match="The store itself cannot be written"):
+        h.create_group("/g")
+
+
 def test_what_leads_nowhere_is_told(tmp_path: Path) -> None:
     import dask.array
 

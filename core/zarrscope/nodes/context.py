@@ -135,6 +135,7 @@ class NodeContext:
         """The `warnings`, in a list that contexts of the same hierarchy share."""
         self.defect = None if detected.dialect.lenient else detected.defect
         """The defect of the document that states the rules of the whole hierarchy; every node has it."""
+        self.asked_to_write = writable
         self.writable = writable and store.writable and not detected.dialect.lenient and self.defect is None
         self.owns_store = False
         """Whether `zarrscope.open` opened the store, so that closing the hierarchy closes it."""
@@ -457,6 +458,10 @@ class NodeContext:
         mending = self.defect is not None and self.defect.key == key and self.store.writable
         if not self.writable and not mending:
             advice = "Open it with mode='r+'."
+            if self.asked_to_write and not self.store.writable:
+                advice = (
+                    "The store itself cannot be written: check its permissions, or how the given object was opened."
+                )
             if self.defect is not None:
                 advice = f"{self.defect.key} at the root is broken: restore it first."
             elif self.dialect.lenient:

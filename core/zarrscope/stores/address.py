@@ -230,7 +230,8 @@ def _placed(place: StorePlace) -> Address:
     kind = need_kind(scheme, place.text)
     match kind.form:
         case "chain":
-            raise Refused("A zip:// address names its archive after '::'", advice="Write zip://folder::address.zip")
+            example = "folder::address.zip" if scheme == "zip" else "node::address.json"
+            raise Refused(f"A {scheme}:// address names its file after '::'", advice=f"Write {scheme}://{example}")
         case "path":
             return _local(path_of(place.text))
         case "name":

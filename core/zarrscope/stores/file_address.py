@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from itertools import islice
 
-from zarrscope.errors import NotEmpty, NotFound, Unsupported
+from zarrscope.errors import NotEmpty, NotFound, Refused, Unsupported
 from zarrscope.stores.local.failures import no_file
 from zarrscope.stores.local.paths import path_of
 from zarrscope.stores.registry import Mode, StoreOptions
@@ -63,6 +63,8 @@ def open_archive(path: str, url: str, mode: Mode = "r") -> Store:
 
     if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
         raise no_file(url, None)
+    if os.path.isdir(path):
+        raise Refused(f"{path} is a folder, not a zip archive", store=url, advice="Open it without zip://.")
     if not os.path.isfile(path) and (mode in ("r", "r+") or os.path.lexists(path)):
         raise NotFound(f"There is no archive {path}", store=url, advice=nearest(path))
     store = ZipStore(path, writable=mode != "r")

@@ -444,6 +444,8 @@ def _reason(error: BaseException) -> str:
         number = 0 if isinstance(cause, ssl.SSLError) else cause.errno or 0
         reason = os.strerror(number) if number > 0 else cause.strerror or str(cause)
         return f"{host}:{port} cannot be reached: {reason}"
+    if type(error).__name__ == "TooManyRedirects":
+        return "the server redirects again and again"
     if type(error).__name__ == "ClientPayloadError":
         return "the answer broke off before its end"
     return str(error) or type(error).__name__
