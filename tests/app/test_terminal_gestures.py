@@ -151,6 +151,16 @@ def test_a_missing_chunk_is_found_with_the_reason(tmp_path: Path) -> None:
     perform(tmp_path / "gap.zarr", steps)
 
 
+def test_every_tab_of_a_plate_is_whole_in_80_columns(tmp_path: Path) -> None:
+    plate(tmp_path / "plate.zarr")
+
+    async def steps(hand: Hand) -> None:
+        titles = " Plate Image Values Attributes Chunks Info Problems"
+        await hand.until(lambda: titles in hand.screen.painted().split("\n")[1], "the titles of all tabs")
+
+    perform(tmp_path / "plate.zarr", steps)
+
+
 def test_a_plate_is_walked(tmp_path: Path) -> None:
     plate(tmp_path / "plate.zarr")
 

@@ -39,10 +39,13 @@ class TabLine(Painter, Static):
 
         line = Text(no_wrap=True)
         self._ends = []
-        for tab in self.session.state.tabs:
-            if tab.enabled:
-                line.append(f" {tab.title} ", "reverse bold" if tab.id == self.session.state.tab else "")
-                self._ends.append((line.cell_len, tab.id))
+        shown = [tab for tab in self.session.state.tabs if tab.enabled]
+        # Those of a plate are cut beside a tree in 80 columns if each has blanks of its own at both sides.
+        wide = not self.size.width or sum(len(tab.title) + 2 for tab in shown) <= self.size.width
+        for tab in shown:
+            title = f" {tab.title} " if wide else f" {tab.title}"
+            line.append(title, "reverse bold" if tab.id == self.session.state.tab else "")
+            self._ends.append((line.cell_len, tab.id))
         room = self.size.width - line.cell_len
         line.append(next((f"  {keys}" for keys in TAB_KEYS if len(keys) + 2 <= room), ""), "dim")
         return line
