@@ -82,7 +82,8 @@ MIN_BLOCK = 256 * 1024
 """Bytes of the smallest range into which a fetch is split. With 128, 256, 512 and 1,024 KiB, three planes of the demo
 volume, each of 64 chunks of 120 KB in four shards, took 204, 155, 75 and 46 requests, the same bytes, and within the
 spread the same time, at 30 ms and at 200 ms a request; the least computing was 64, 61, 51 and 47 ms (2026-11-28, beside
-other work). It is not larger because a new connection carries 128 KB in four round trips, 256 in five, 512 in six."""
+other work; bench viewing counts the requests). It is not larger because a new connection carries 128 KB in four round
+trips, 256 in five, 512 in six."""
 RANGES_AT_ONCE = 64
 """A remote fetch is split into about this many ranges of MIN_BLOCK to MAX_BLOCK: several connections are faster than
 one, and decoding begins with the first range (bench http, shards)."""
