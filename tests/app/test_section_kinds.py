@@ -47,6 +47,19 @@ PLATE = {
 WELL = {"well": {"images": [{"path": "0", "acquisition": 7}, {"path": "1"}], "version": "0.4"}}
 CF = {"units": "K", "long_name": "temperature", "scale_factor": 1e-2, "other": 3, "_ARRAY_DIMENSIONS": ["lat", "lon"]}
 N5 = {"resolution": [0.108, 0.108, 0.5], "units": ["um", "um", "um"], "downsamplingFactors": [2, 2, 1]}
+IMAGEJ = {
+    "title": "cells.tif", "fps": 0.0, "frameInterval": 2.5, "pixelWidth": 0.108, "pixelHeight": 0.108,
+    "pixelDepth": 0.5, "pixelUnit": "\u00b5m", "xOrigin": 0.0, "yOrigin": 0.0, "zOrigin": 3.0, "numChannels": 1,
+    "numSlices": 20, "numFrames": 3, "ImagePlusType": 1, "imageProperties": {},
+}  # fmt: skip
+"""As n5-ij 4 writes it beside a dataset: ImagePlusLegacyMetadataParser.writeMetadata."""
+COSEM: dict[str, Any] = {
+    "pixelResolution": {"dimensions": [4.0, 4.0, 5.24], "unit": "nm"},
+    "transform": {
+        "axes": ["z", "y", "x"], "scale": [5.24, 4.0, 4.0], "translate": [0.0, 1.5, 0.0], "units": ["nm", "nm", "nm"],
+    },
+}  # fmt: skip
+"""As n5-universe writes it: N5CosemMetadata.CosemTransform, in the order of C."""
 BDV = {"pixelResolution": {"dimensions": [4.0, 4.0, 40.0], "unit": "nm"}}
 GEO = {
     "proj:code": "EPSG:32633",
@@ -68,6 +81,7 @@ RFC5 = {
     }
 }
 ALL = {"geo": GEO, "rfc5": RFC5, "labels": LABELS, "plate": PLATE, "well": WELL, "cf": CF, "n5": N5, "bdv": BDV}
+ALL |= {"imagej": IMAGEJ, "cosem": COSEM}
 
 
 def subject(attributes: Any, kind: str = "array") -> Subject:
@@ -156,6 +170,42 @@ def test_plates_and_wells_have_names_and_acquisitions() -> None:
         {"path": "0", "acquisition": 8},
         {"path": "1"},
     ]
+
+
+def test_the_calibration_of_imagej() -> None:
+    told = texts(IMAGEJ)
+    assert told == {
+        "title": "cells.tif", "pixel size in x": "0.108", "origin x (pixels)": "0.0", "pixel size in y": "0.108",
+        "origin y (pixels)": "0.0", "pixel size in z": "0.5", "origin z (pixels)": "3.0", "unit": "\u00b5m",
+        "frame interval": "2.5", "frames per second": "0.0",
+    }  # fmt: skip
+    (section,) = sections_of(subject(IMAGEJ))
+    assert section.notes == ("1 channel, 20 slices, 3 frames.",)
+    assert typed(IMAGEJ, "pixel size in z", "0.75") == {**IMAGEJ, "pixelDepth": 0.75}
+    assert typed(IMAGEJ, "unit", "nm") == {**IMAGEJ, "pixelUnit": "nm"}
+    with pytest.raises(Refused):
+        typed(IMAGEJ, "pixel size in x", "0")
+    assert sections_of(subject({"pixelWidth": 3, "title": "no calibration"})) == ()
+
+
+def test_the_transform_of_cosem() -> None:
+    sizes, transform = sections_of(subject(COSEM))
+    assert [row.label for row in transform.rows] == ["z", "y", "x"]
+    assert [[field.text for field in row.fields] for row in transform.rows] == [
+        ["5.24", "0.0", "nm"], ["4.0", "1.5", "nm"], ["4.0", "0.0", "nm"],
+    ]  # fmt: skip
+    assert transform.notes == ("pixelResolution states pixel sizes, too, x first: change both.",)
+    assert [row.label for row in sizes.rows] == ["x", "y", "z", "unit"]
+    alone = {"transform": COSEM["transform"]}
+    assert typed(alone, "pixel size in z", "6")["transform"]["scale"] == [6, 4.0, 4.0]
+    assert typed(alone, "offset in y", "-2.5")["transform"]["translate"] == [0.0, -2.5, 0.0]
+    assert not texts({"transform": {**COSEM["transform"], "scale": [1, 2]}}), "of another length"
+
+
+def test_the_offset_of_paintera_is_beside_the_resolution() -> None:
+    held = {"resolution": [4.0, 4.0, 40.0], "offset": [0.0, 8.0, 0.0]}
+    assert [label for label in texts(held) if "offset" in label] == ["offset in x", "offset in y", "offset in z"]
+    assert typed(held, "offset in y", "16") == {**held, "offset": [0.0, 16, 0.0]}
 
 
 def test_cf_and_names_of_dimensions() -> None:

@@ -130,6 +130,11 @@ def time_step_of(axis: str) -> str:
     return f"time step in {clean(axis, 40)}"
 
 
+def offset_of(axis: str) -> str:
+    """The field of the place of the first pixel along an axis."""
+    return f"offset in {clean(axis, 40)}"
+
+
 def unit_of(axis: str) -> str:
     return f"unit of {clean(axis, 40)}"
 

@@ -78,7 +78,8 @@ def _attributed_dimensions(subject: Subject, beside: bool) -> list[SectionMember
 
 
 def _resolutions(subject: Subject) -> list[SectionMember]:
-    """`resolution` and `units` of N5 viewer, `pixelResolution` of BigDataViewer: x first, as in N5."""
+    """`resolution` and `units` of N5 viewer, `offset` of Paintera, `pixelResolution` of BigDataViewer and Fiji: x
+    first, as in N5."""
     top = _top(subject)
     axes = held if isinstance(held := top.get("axes"), list) else []
     found = []
@@ -93,10 +94,13 @@ def _resolutions(subject: Subject) -> list[SectionMember]:
             continue
         for i, size in enumerate(sizes):
             row = axes[i] if i < len(axes) and isinstance(axes[i], str) else _axis(i, len(sizes))
-            found.append(SectionMember(row, words.pixel_size_of(row), f"{pointer}/{i}", size, check=_size))
+            found.append(SectionMember(row, words.pixel_size_of(row), f"{pointer}/{i}", size, check=size_fault))
             units = top.get("units")
             if pointer == "/resolution" and isinstance(units, list) and i < len(units) and isinstance(units[i], str):
                 found.append(SectionMember(row, words.unit_of(row), f"/units/{i}", units[i], choices=words.N5_UNITS))
+            offsets = top.get("offset")
+            if pointer == "/resolution" and _are_numbers(offsets) and len(offsets) == len(sizes):
+                found.append(SectionMember(row, words.offset_of(row), f"/offset/{i}", offsets[i]))
     if nested is not None and isinstance(nested.get("unit"), str) and found:
         found.append(
             SectionMember(words.UNIT, words.UNIT, "/pixelResolution/unit", nested["unit"], choices=words.N5_UNITS)
@@ -112,7 +116,8 @@ def _axis(i: int, rank: int) -> str:
     return "xyz"[i] if rank == 3 or (rank == 2 and i < 2) else str(i)
 
 
-def _size(text: str) -> str:
+def size_fault(text: str) -> str:
+    """The reason why a text is no pixel size; "" if it is one."""
     try:
         positive(text)
     except Refused as error:

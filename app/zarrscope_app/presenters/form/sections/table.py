@@ -8,6 +8,7 @@ from dataclasses import replace
 from zarrscope.ome.edits import Edit
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form.sections.conventions import CF, DIMENSIONS, RESOLUTION
+from zarrscope_app.presenters.form.sections.fiji import COSEM, IMAGEJ
 from zarrscope_app.presenters.form.sections.geo import GEO
 from zarrscope_app.presenters.form.sections.image import AXES, CHANNELS, IMAGE
 from zarrscope_app.presenters.form.sections.labels import LABELS, PROPERTIES
@@ -19,8 +20,8 @@ from zarrscope_app.presenters.form.view_models import Field, FormSection
 from zarrscope_app.presenters.typed_numbers import typed_number
 
 SECTIONS: tuple[Section, ...] = (
-    PIXELS, RESOLUTION, CHANNELS, TIME_STEP, IMAGE, AXES, TRANSFORMATIONS, LABELS, PROPERTIES, PLATE, ACQUISITIONS,
-    WELL, CF, GEO, DIMENSIONS,
+    PIXELS, RESOLUTION, IMAGEJ, COSEM, CHANNELS, TIME_STEP, IMAGE, AXES, TRANSFORMATIONS, LABELS, PROPERTIES, PLATE,
+    ACQUISITIONS, WELL, CF, GEO, DIMENSIONS,
 )  # fmt: skip
 _BY_FIRST_PART = {
     "size": PIXELS,
@@ -31,7 +32,10 @@ _BY_FIRST_PART = {
     "description": IMAGE,
     "axis": AXES,
     "label": LABELS,
-    **{section.id: section for section in (RESOLUTION, PROPERTIES, PLATE, ACQUISITIONS, WELL, CF, GEO, DIMENSIONS)},
+    **{
+        section.id: section
+        for section in (RESOLUTION, IMAGEJ, COSEM, PROPERTIES, PLATE, ACQUISITIONS, WELL, CF, GEO, DIMENSIONS)
+    },
 }
 """First part of a field's id → the section of the field."""
 
