@@ -184,6 +184,22 @@ def test_a_broken_one_is_one_sentence_and_the_form_works(
     assert _field(opened.edit, "/license").row == "licence"
 
 
+def test_a_date_of_another_package_is_typed_as_a_date(
+    install: Install, session: Callable[[], Session], place: str
+) -> None:
+    install("example-field", "[zarrscope.form_fields]\nembargo = example_field:EMBARGO\n", "example_field")
+    zarrscope.open(place, "r+")["/g"].attrs.update({"embargo": 1343731272000})
+    edit = session().edit
+    field = _field(edit, "/embargo")
+    assert (field.row, field.title, field.editor) == ("embargo", "end of the embargo", "date")
+    assert field.summary == "1343731272000 · 2012-07-31T10:41:12Z"
+    edit.edit("/embargo", "2026-11-22 10:15")
+    assert edit.state.status is EditStatus.DIRTY
+    field = _field(edit, "/embargo")
+    assert (field.error, field.text) == ("", "1795342500000")
+    assert field.summary == "1795342500000 · 2026-11-22T10:15:00Z"
+
+
 def test_two_of_one_name_are_told(install: Install, session: Callable[[], Session]) -> None:
     install("example-field", POINT, "example_field")
     install("other-field", POINT)

@@ -26,7 +26,8 @@ from zarrscope_app.presenters import strings
 
 Editor = Literal["line", "choice", "check", "colour", "date", "none"]
 """The kinds of editor: a line of text, a line with proposals, yes or no, a colour, a date and time, or none. Each host
-has a widget for each kind."""
+has a widget for each kind. A number with the editor "date" is milliseconds since 1970: it is also shown as a date, and
+a typed date is converted."""
 EDITORS: tuple[Editor, ...] = ("line", "choice", "check", "colour", "date", "none")
 MADE = TypeVar("MADE")
 _COLOUR = re.compile("[0-9A-Fa-f]{6}")
@@ -125,8 +126,6 @@ DOMAIN = (
     ),
     FieldEditor("date", strings.FIELDS["date"], _is_time, "date"),
 )
-DATE = "date"
-"""The id of the row of times, which are numbers: a typed date is converted."""
 JSON = (
     FieldEditor("object", "object", lambda place: isinstance(place.value, dict), "none"),
     FieldEditor("list", "list", lambda place: isinstance(place.value, list), "none"),

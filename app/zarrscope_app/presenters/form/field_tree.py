@@ -13,7 +13,7 @@ from zarrscope.jsondoc.pointers import is_beside
 from zarrscope.jsondoc.spans import JsonSpan
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form.draft import Draft
-from zarrscope_app.presenters.form.field_editors import DATE, FieldPlace, choices_for, row_for
+from zarrscope_app.presenters.form.field_editors import FieldPlace, choices_for, row_for
 from zarrscope_app.presenters.form.pages import page_of, page_text
 from zarrscope_app.presenters.form.view_models import KINDS, Field, FieldKind
 from zarrscope_app.presenters.typed_times import time_text
@@ -85,7 +85,7 @@ class _Walk:
             summary = strings.joined(summary, page_text(page, members))
         place = FieldPlace(tuple(tokens_of(pointer)), value, self.attributes)
         row = row_for(place)
-        if row.id == DATE and not error:
+        if row.editor == "date" and not error:
             summary = strings.joined(summary, time_text(value))
         self.found.append(
             Field(

@@ -343,7 +343,7 @@ class NodeForm:
         kind: FieldKind = field.kind if field is not None else "text"
         draft = self._drafts.selected
         if kind == "number" and not pointer.startswith(SIZE):  # a size may have a unit
-            text = typed_value(field.row if field is not None else "", text)
+            text = typed_value(field.editor if field is not None else "line", text)
         takes: Callable[[str], bool] = strings.is_number
         if draft is not None and is_section_field(pointer):
             takes = partial(self.sections.takes_number, self._drafts.path, draft, pointer)

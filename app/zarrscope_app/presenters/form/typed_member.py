@@ -7,7 +7,7 @@ from collections.abc import Callable
 from zarrscope.errors import Refused
 from zarrscope.jsondoc.document import Document, tokens_of
 from zarrscope_app.presenters import strings
-from zarrscope_app.presenters.form.field_editors import DATE, FieldPlace, refusal, row_for
+from zarrscope_app.presenters.form.field_editors import Editor, FieldPlace, refusal, row_for
 from zarrscope_app.presenters.form.field_tree import kind_of
 from zarrscope_app.presenters.form.line_ends import with_own_ends
 from zarrscope_app.presenters.form.view_models import FieldKind
@@ -17,9 +17,9 @@ from zarrscope_app.presenters.typed_times import typed_time
 _MISSING = object()
 
 
-def typed_value(row: str, text: str) -> str:
-    """The number that a person typed into a field of this row of the table; a date becomes its milliseconds."""
-    return typed_number(typed_time(text) if row == DATE else text)
+def typed_value(editor: Editor, text: str) -> str:
+    """The number that a person typed into a field with this editor; a date becomes its milliseconds."""
+    return typed_number(typed_time(text) if editor == "date" else text)
 
 
 def why_wrong(kind: FieldKind, row: str, text: str, is_number: Callable[[str], bool] = strings.is_number) -> str:
@@ -46,7 +46,7 @@ def edited(document: Document, prefix: str, pointer: str, text: str) -> Document
     kind = kind_of(value)
     row = row_for(FieldPlace(tuple(tokens_of(pointer)), value, document.get(prefix, {})))
     if kind == "number":
-        text = typed_value(row.id, text)
+        text = typed_value(row.editor, text)
     elif isinstance(value, str):
         text = with_own_ends(value, text)
     if why := why_wrong(kind, row.id, text):
