@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +16,15 @@ import zarrscope
 from zarrscope.errors import Refused, ZarrscopeError
 from zarrscope.jsondoc.document import Document
 from zarrscope.jsondoc.edits import apply
+from zarrscope.ome.edits import Edit, edit
 from zarrscope.view.render import label_colors
+from zarrscope_app.presenters import Session
 from zarrscope_app.presenters.form import words
-from zarrscope_app.presenters.form.mending import verdict, version_of
-from zarrscope_app.presenters.form.sections.model import MOST_ROWS, NodeFacts, Subject, node_facts
-from zarrscope_app.presenters.form.sections.table import edits_of, fields_of, sections_of
+from zarrscope_app.presenters.form.mending import followers, verdict, version_of
+from zarrscope_app.presenters.form.sections import table
+from zarrscope_app.presenters.form.sections.model import MOST_ROWS, NodeFacts, Section, Subject, make_field, node_facts
+from zarrscope_app.presenters.form.sections.table import edits_of, fields_of, meaning_of, sections_of
+from zarrscope_app.presenters.form.view_models import FormRow
 
 LEVEL = {"path": "0", "coordinateTransformations": [{"type": "scale", "scale": [0.5, 0.5]}]}
 IMAGE = {"axes": [{"name": "y", "type": "space"}, {"name": "x", "type": "space"}], "datasets": [LEVEL]}
@@ -324,5 +328,42 @@ def test_geozarr_is_recognised() -> None:
 )
 def test_the_view_by_meaning_is_titled_after_what_it_shows(attributes: dict[str, Any], title: str) -> None:
     sections = sections_of(subject(attributes, "array" if attributes is CF else "group"))
-    assert words.way_title("image", words.meaning_of(sections)) == title
-    assert words.way_title("json", words.meaning_of(sections)) == "JSON"
+    assert words.way_title("image", meaning_of(sections)) == title
+    assert words.way_title("json", meaning_of(sections)) == "JSON"
+
+
+@pytest.mark.parametrize(
+    ("id", "more", "title", "told"),
+    [
+        ("mood", {}, "Moods", []),
+        ("moods", {"first_parts": ("mood",), "of_images": True, "tells_levels": True}, "Image", ["All levels follow."]),
+    ],
+)
+def test_one_row_adds_a_section(
+    monkeypatch: pytest.MonkeyPatch,
+    open_form: Callable[..., Session],
+    tmp_path: Path,
+    id: str,
+    more: dict[str, Any],
+    title: str,
+    told: list[str],
+) -> None:
+    """The row in SECTIONS is the only place: the section is shown, edited, titled, and quoted by the command line."""
+
+    def rows(subject: Subject) -> list[FormRow]:
+        return [FormRow("mood", (make_field("mood/0", "mood", subject.attributes["mood"], "mood"),), "")]
+
+    def edits(subject: Subject, parts: Sequence[str], text: str) -> list[Edit]:
+        return [edit("/mood", text)]
+
+    section = Section(id, "Moods", rows, edits, lambda subject: ["All levels follow."], **more)
+    monkeypatch.setattr(table, "SECTIONS", (section, *table.SECTIONS))
+    attributes = {"mood": "calm"}
+    assert typed(attributes, "mood", "glad") == {"mood": "glad"}
+    assert words.way_title("image", meaning_of(sections_of(subject(attributes)))) == title
+    assert followers(attributes, NodeFacts()) == told
+    zarrscope.open(str(tmp_path / "m.zarr"), "w-").root.attrs.put(attributes)
+    s = open_form(tmp_path / "m.zarr")
+    s.edit.edit("mood/0", "glad")
+    assert [(change.pointer, change.after) for change in s.edit.diff().changes] == [("/mood", '"glad"')]
+    s.edit.revert()

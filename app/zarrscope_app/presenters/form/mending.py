@@ -21,7 +21,7 @@ from zarrscope.ome.validate import check
 from zarrscope.ome.violations import Violation, stated_version
 from zarrscope_app.presenters.form import words
 from zarrscope_app.presenters.form.sections.model import NodeFacts, Subject
-from zarrscope_app.presenters.form.sections.table import sections_of
+from zarrscope_app.presenters.form.sections.table import level_notes
 
 Asked = Callable[[Subject], Sequence[Edit]]
 """A requested change: a function that returns its edits for one image. Raises Refused if the image has no such axis or
@@ -178,12 +178,7 @@ def need_validity(before: object, after: object) -> None:
 
 def followers(attributes: object, facts: NodeFacts) -> list[str]:
     """Sentences that say how the other levels of an image change when the finest one is changed."""
-    return [
-        note
-        for section in sections_of(Subject(attributes, facts))
-        if section.id in ("pixels", "time")
-        for note in section.notes
-    ]
+    return level_notes(Subject(attributes, facts))
 
 
 def version_of(attributes: object) -> str:

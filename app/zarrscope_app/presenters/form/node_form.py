@@ -27,7 +27,7 @@ from zarrscope_app.presenters.form.mending import Asked
 from zarrscope_app.presenters.form.saving import Saver
 from zarrscope_app.presenters.form.section_form import Judge, SectionForm, is_section_field
 from zarrscope_app.presenters.form.sections.model import node_facts_from
-from zarrscope_app.presenters.form.sections.table import SIZE, fields_of
+from zarrscope_app.presenters.form.sections.table import SIZE, fields_of, meaning_of
 from zarrscope_app.presenters.form.semantic_edits import SemanticEdits
 from zarrscope_app.presenters.form.typed_member import typed_value, why_wrong, with_member
 from zarrscope_app.presenters.form.view_models import (
@@ -199,7 +199,7 @@ class NodeForm:
             fitting=draft.sides.fitting,
             way=way,
             ways=ways,
-            meaning=words.meaning_of(sections),
+            meaning=meaning_of(sections),
             sections=sections if way == "image" else (),
             text=self._typed_text.get(json_text.WHOLE, shown.text),
             text_line=shown.fault.line if shown.fault is not None else 0,

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from zarrscope.errors import ZarrscopeError
-from zarrscope_app.presenters.form.view_models import Field, FormSection, Way
+from zarrscope_app.presenters.form.view_models import Field, Way
 from zarrscope_app.presenters.strings import ATTRIBUTES, clean, count, counted, percent, short
 from zarrscope_app.presenters.typed_times import EXAMPLE
 
@@ -52,8 +52,6 @@ NO_UNIT = "no unit"
 LINKED = "y and x alike"
 WAYS: dict[Way, str] = {"image": "Image", "fields": "All fields", "json": "JSON", "document": "Whole document"}
 """The titles of the views of the attributes; see `way_title`."""
-OF_IMAGES = frozenset(("pixels", "channels", "time", "image", "axes", "transformation", "label", "labels", "property"))
-"""The ids of the sections of images and labels."""
 FOLDER_HAS_NONE = (
     "This folder has no attributes: each hierarchy in it has its own. Choose one in the tree; several that are "
     "selected there are edited together."
@@ -77,11 +75,6 @@ CLOSING_ELSEWHERE = (
 )
 CLOSING_UNFIT = "The changes cannot be saved now. Cancel to see the reason in the form, or discard them."
 ADD_AMONG_ALL = "Members are added, removed and renamed among All fields."
-
-
-def meaning_of(sections: Sequence[FormSection]) -> str:
-    """The title of the view by meaning, from its sections: "Plate", "CF conventions"; "" for an image."""
-    return "" if not sections or any(each.id in OF_IMAGES for each in sections) else sections[0].title
 
 
 def way_title(way: Way, meaning: str) -> str:

@@ -140,12 +140,20 @@ def _ends(subject: Subject, channel: int, member: str, text: str) -> tuple[str, 
     return ends["start"], ends["end"]
 
 
-IMAGE = Section("image", words.IMAGE_NAME, _name_rows, _name_edits, _name_notes)
+IMAGE = Section(
+    "image",
+    words.IMAGE_NAME,
+    _name_rows,
+    _name_edits,
+    _name_notes,
+    first_parts=("name", "description"),
+    of_images=True,
+)
 
 
 def _axis_notes(subject: Subject) -> list[str]:
     return [words.AXES_ORDER] if _axis_rows(subject) else []
 
 
-AXES = Section("axes", words.AXES, _axis_rows, _axis_edits, _axis_notes)
-CHANNELS = Section("channels", words.CHANNELS, _channel_rows, _channel_edits)
+AXES = Section("axes", words.AXES, _axis_rows, _axis_edits, _axis_notes, first_parts=("axis",), of_images=True)
+CHANNELS = Section("channels", words.CHANNELS, _channel_rows, _channel_edits, first_parts=("channel",), of_images=True)

@@ -171,6 +171,6 @@ def _property_edits(subject: Subject, parts: Sequence[str], text: str) -> Sequen
     return _new_property(subject, text) if parts[1] == NEW else _MEMBERS.edits(subject, parts, text)
 
 
-LABELS = Section("labels", words.LABELS, _rows, _edits, _notes)
+LABELS = Section("labels", words.LABELS, _rows, _edits, _notes, first_parts=("label",), of_images=True)
 _MEMBERS = member_section("property", words.PROPERTIES, _properties)
-PROPERTIES = replace(_MEMBERS, rows=_property_rows, edits=_property_edits)
+PROPERTIES = replace(_MEMBERS, rows=_property_rows, edits=_property_edits, of_images=True)

@@ -114,6 +114,16 @@ class Section:
     edits: Callable[[Subject, Sequence[str], str], Sequence[Edit]]
     """(subject, the parts of a field's id, the typed text) → the edits. Raises Refused."""
     notes: Callable[[Subject], Sequence[str]] = lambda subject: ()
+    first_parts: tuple[str, ...] = ()
+    """The first parts of the ids of its fields, such as "size" of "size/2"; none means its own id."""
+    of_images: bool = False
+    """Whether the section is about an image or its labels: the view by meaning is then titled "Image"."""
+    tells_levels: bool = False
+    """Whether its notes say how the other levels of an image change when the finest one is edited."""
+
+    def owns(self, first_part: str) -> bool:
+        """Whether a field whose id begins with this part is a field of this section."""
+        return first_part in (self.first_parts or (self.id,))
 
 
 def is_image(subject: Subject) -> bool:

@@ -190,5 +190,23 @@ def _times(sizes: PixelSizes) -> tuple[int, ...]:
     return tuple(i for i, axis in enumerate(sizes.axes) if axis.type == "time")
 
 
-PIXELS = Section("pixels", words.PIXEL_SIZE, _rows, _edits, _notes)
-TIME_STEP = Section("time", words.TIME_STEP, _time_rows, _edits, _time_notes)
+PIXELS = Section(
+    "pixels",
+    words.PIXEL_SIZE,
+    _rows,
+    _edits,
+    _notes,
+    first_parts=("size", "unit", "linked"),
+    of_images=True,
+    tells_levels=True,
+)
+TIME_STEP = Section(
+    "time",
+    words.TIME_STEP,
+    _time_rows,
+    _edits,
+    _time_notes,
+    first_parts=("size", "unit"),  # of the axis of time; both sections make the same edits
+    of_images=True,
+    tells_levels=True,
+)

@@ -23,22 +23,6 @@ SECTIONS: tuple[Section, ...] = (
     PIXELS, RESOLUTION, IMAGEJ, COSEM, CHANNELS, TIME_STEP, IMAGE, AXES, TRANSFORMATIONS, LABELS, PROPERTIES, PLATE,
     ACQUISITIONS, WELL, CF, GEO, DIMENSIONS,
 )  # fmt: skip
-_BY_FIRST_PART = {
-    "size": PIXELS,
-    "unit": PIXELS,
-    "linked": PIXELS,
-    "channel": CHANNELS,
-    "name": IMAGE,
-    "description": IMAGE,
-    "axis": AXES,
-    "label": LABELS,
-    **{
-        section.id: section
-        for section in (RESOLUTION, IMAGEJ, COSEM, PROPERTIES, PLATE, ACQUISITIONS, WELL, CF, GEO, DIMENSIONS)
-    },
-}
-"""First part of a field's id → the section of the field."""
-
 
 SIZE = "size/"
 """The beginning of the id of a pixel size."""
@@ -62,7 +46,18 @@ def takes_number(subject: Subject, id: str, text: str) -> bool:
 def edits_of(subject: Subject, id: str, text: str) -> Sequence[Edit]:
     """The edits for a text typed into a field. Raises Refused."""
     parts = id.split("/")
-    return _BY_FIRST_PART[parts[0]].edits(subject, parts, text)
+    return next(section for section in SECTIONS if section.owns(parts[0])).edits(subject, parts, text)
+
+
+def level_notes(subject: Subject) -> list[str]:
+    """Sentences that say how the other levels of an image change when the finest one is edited."""
+    return [note for section in SECTIONS if section.tells_levels for note in section.notes(subject)]
+
+
+def meaning_of(sections: Sequence[FormSection]) -> str:
+    """The title of the view by meaning, from its sections: "Plate", "CF conventions"; "" for an image."""
+    of_images = {section.id for section in SECTIONS if section.of_images}
+    return "" if not sections or any(each.id in of_images for each in sections) else sections[0].title
 
 
 def fields_of(sections: Sequence[FormSection]) -> tuple[Field, ...]:

@@ -144,4 +144,4 @@ def _no_edits(subject: Subject, parts: Sequence[str], text: str) -> list[Edit]:
     raise Refused(READ_ONLY.rstrip("."))
 
 
-TRANSFORMATIONS = Section("transformation", TITLE, lambda subject: (), _no_edits, _told)
+TRANSFORMATIONS = Section("transformation", TITLE, lambda subject: (), _no_edits, _told, of_images=True)
