@@ -256,6 +256,21 @@ def test_options_in_addresses_of_buckets(text: str, store: str, node: str) -> No
     assert found.public_url == store or "odd" in store, "options are shown: they are no secrets"
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("s3://b/x.zarr?key=abc", r"no option key \(in s3://b/x.zarr\). Options are anon, profile"),
+        ("s3://b/x.zarr?anon=1&foo=1", "no option foo"),
+        ("gs://b/x.zarr?secret=abc&endpoint=http://h:1", "no option secret"),
+        ("zip://a::s3://b/x.zip?token=abc", "no option token"),
+    ],
+)
+def test_an_unknown_option_of_a_bucket_is_no_part_of_the_key(text: str, said: str) -> None:
+    with pytest.raises(Refused, match=said) as caught:
+        split_address(text)
+    assert "abc" not in str(caught.value)
+
+
 def test_options_are_set_and_taken_out() -> None:
     url = with_options("zip://a::s3://b/x.zip?anon=1", {"anon": None, "endpoint": "http://h:1/p?q=&"})
     assert url == "zip://a::s3://b/x.zip?endpoint=http://h:1/p%3Fq%3D%26"

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from zarrscope.errors import Refused, Unsupported, ZarrscopeError
 from zarrscope.errors.confidential import public
 from zarrscope.model.frozen import frozen
-from zarrscope.stores.address_options import cut_options, with_options
+from zarrscope.stores.address_options import BUCKETS, cut_options, need_known_options, with_options
 from zarrscope.stores.file_address import ARCHIVES, looks_zipped, open_archive
 from zarrscope.stores.local.paths import file_url, path_of
 from zarrscope.stores.registry import Mode, StoreKind, StoreOptions, known_schemes, need_kind
@@ -329,6 +329,8 @@ def _web(text: str) -> Address:
 
 def _bucket(scheme: str, rest: str, kind: StoreKind) -> Address:
     """Splits s3://bucket/key; no character in a key is escaped."""
+    if scheme in BUCKETS and "?" in rest:
+        need_known_options(f"{scheme}://{rest}")
     rest, options = cut_options(f"{scheme}://{rest}")
     rest = rest[len(scheme) + 3 :]
     host, *names = [name for name in rest.split("/") if name] or [""]

@@ -2,7 +2,7 @@
 
 They state the server of the bucket and the credentials to try, so the address alone opens the bucket again: in another
 process, or from a list of recent addresses. Passwords and secret keys are never among them. A "?" may also be part of a
-key in the bucket: only the options named here, at the end of the address, count as options.
+key in the bucket, but not at its end, where the options stand.
 """
 
 from __future__ import annotations
@@ -19,6 +19,19 @@ BUCKETS = frozenset({"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss"})
 """The schemes whose addresses may contain options."""
 _NAMES = "|".join(OPTIONS)
 _AT_END = rf"\?((?:{_NAMES})=[^&?]*(?:&(?:{_NAMES})=[^&?]*)*)\Z"
+
+
+def need_known_options(url: str) -> None:
+    """Raises Refused if the address of a bucket ends with "?name=value" and one of the names is no option. Its values
+    are not repeated: they may be keys."""
+    found = re.search(r"\?([A-Za-z][\w.-]*=[^/?&]*(?:&[A-Za-z][\w.-]*=[^?&]*)*)\Z", url)
+    names = [part.partition("=")[0] for part in found[1].split("&")] if found else []
+    if unknown := [name for name in names if name not in OPTIONS]:
+        raise Refused(
+            f"The address of a bucket has no option {', '.join(unknown)}",
+            store=url[: url.index("?")],
+            advice=f"Options are {', '.join(OPTIONS)}. Access keys are given as storage_options or by the environment.",
+        )
 
 
 def split_options(url: str) -> tuple[str, dict[str, Any]]:
