@@ -58,6 +58,11 @@ class GivenKeys:
         }  # fmt: skip
 
 
+def no_keys() -> dict[str, Any]:
+    """Stands for the credentials of unsigned requests, for which obstore does not call it."""
+    return {"access_key_id": "", "secret_access_key": "", "token": "", "expires_at": None}
+
+
 ANONYMOUS = "without credentials"
 OPTIONS = "the options"
 

@@ -26,7 +26,7 @@ from zarrscope.errors.confidential import cause, conceal, public_options
 from zarrscope.errors.installing import how_to_install
 from zarrscope.runtime.memo import Memo
 from zarrscope.stores.address_options import split_options
-from zarrscope.stores.credentials import SERVICES, BucketLogin, GivenKeys, logins
+from zarrscope.stores.credentials import SERVICES, BucketLogin, GivenKeys, logins, no_keys
 from zarrscope.stores.network import network, others
 from zarrscope.stores.remote import RemoteStore
 from zarrscope.stores.service_answers import (
@@ -156,10 +156,18 @@ class BucketRequests(RemoteStore):
     def _client(self, *, lists: bool = False) -> Client:
         """obstore's client with the credentials in use. `lists`: a client for listings, which repeats failed requests
         by itself."""
-        found = self._clients.get((self._login, lists))
-        if found is None:
-            found = self._clients[self._login, lists] = self._made(self._login_in_use, lists)
-        return found
+        while True:
+            found = self._clients.get((self._login, lists))
+            if found is not None:
+                return found
+            try:
+                found = self._clients[self._login, lists] = self._made(self._login_in_use, lists)
+                return found
+            except Refused:
+                # Credentials of which no client can be made, such as a stale file, are like rejected ones.
+                if self._settled or self._login + 1 == len(self._logins):
+                    raise
+                self._login += 1
 
     def _made(self, login: BucketLogin, lists: bool) -> Client:
         config = {**login.config, **self._config}
@@ -176,6 +184,9 @@ class BucketRequests(RemoteStore):
     def _new_client(self, login: BucketLogin, config: dict[str, Any], lists: bool) -> Client:
         silent = timedelta(seconds=self.network.timeout)
         endpoint = str(config.get("endpoint", config.get("base_url", "")))
+        provider = login.provider
+        if provider is None and config.get("skip_signature"):
+            provider = no_keys  # without a provider obstore reads the environment, and fails at half a pair of keys
         try:
             return self._service.client(
                 self._bucket,
@@ -192,7 +203,7 @@ class BucketRequests(RemoteStore):
                     # obstore panics if there is no pause
                     "backoff": {"init_backoff": timedelta(seconds=max(self.network.pause, 0.001)), "base": 2},
                 },
-                **({} if login.provider is None else {"credential_provider": login.provider}),
+                **({} if provider is None else {"credential_provider": provider}),
             )
         except Exception as error:
             raise Refused(

@@ -15,12 +15,16 @@ still be read. So expired credentials never turn values into fill values.
 from __future__ import annotations
 
 import asyncio
+import atexit
 import concurrent.futures
+import contextlib
 import os
 import queue
 import sys
 import threading
+import time
 from collections.abc import Awaitable, Callable, Coroutine, Hashable, Iterator, Sequence
+from types import FrameType
 from typing import Any, TypeVar
 from uuid import uuid4
 
@@ -49,7 +53,50 @@ def loop() -> asyncio.AbstractEventLoop:
             _loop = asyncio.new_event_loop()
             _loop.set_exception_handler(_tell)
             threading.Thread(target=_loop.run_forever, name="zarrscope-network", daemon=True).start()
+            atexit.register(_end_requests, _loop)
         return _loop
+
+
+END_SECONDS = 1.0
+"""The most seconds for which the end of the process waits for threads of other libraries. Not measured."""
+
+
+def _end_requests(ending: asyncio.AbstractEventLoop) -> None:
+    """Cancels the requests that still run, and waits until no thread of obstore hands over an answer.
+
+    Such a thread calls the loop's `call_soon_threadsafe`, where it lets other threads run while it wakes the loop. If
+    the interpreter were finalized meanwhile, Python would unwind the thread's stack, and Rust would abort the process:
+    5 of 100 processes that ended right after a request ended by SIGABRT.
+    """
+    deadline = time.monotonic() + END_SECONDS
+    if ending.is_running():
+        cancelled = asyncio.run_coroutine_threadsafe(_cancel_all(), ending)
+        with contextlib.suppress(Exception):
+            if cancelled.result(END_SECONDS):
+                time.sleep(0.05)  # obstore's threads learn of it only then
+    while _answering() and time.monotonic() < deadline:
+        time.sleep(0.001)
+
+
+async def _cancel_all() -> int:
+    running = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+    for task in running:
+        task.cancel()
+    return len(running)
+
+
+def _answering() -> bool:
+    """Whether a thread that Python did not start is within `call_soon_threadsafe`."""
+    own = {thread.ident for thread in threading.enumerate()}
+    for ident, frame in sys._current_frames().items():
+        if ident in own:
+            continue
+        within: FrameType | None = frame
+        while within is not None:
+            if within.f_code.co_name == "call_soon_threadsafe":
+                return True
+            within = within.f_back
+    return False
 
 
 def _tell(where: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:

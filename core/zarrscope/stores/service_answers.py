@@ -72,8 +72,9 @@ def says_other_region(text: str) -> bool:
 
 
 def finds_no_login(text: str) -> bool:
-    """Whether an obstore error means that no credentials came from the metadata service of this cloud machine."""
-    return any(each in text for each in ("169.254.169.254", "metadata.google.internal", "token request"))
+    """Whether an obstore error means that no credentials came from the metadata service of this cloud machine, or from
+    the file with the token of a role."""
+    return any(each in text for each in ("169.254.169.254", "metadata.google.internal", "token request", "token file"))
 
 
 def is_about_range(failed: ZarrscopeError) -> bool:
