@@ -18,7 +18,7 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from zarrscope.errors import Refused
 from zarrscope.errors.confidential import conceal
@@ -58,9 +58,10 @@ class GivenKeys:
         }  # fmt: skip
 
 
-def no_keys() -> dict[str, Any]:
-    """Stands for the credentials of unsigned requests, for which obstore does not call it."""
-    return {"access_key_id": "", "secret_access_key": "", "token": "", "expires_at": None}
+def no_keys() -> NoReturn:
+    """The provider of credentials for unsigned requests. obstore asks it for those that Google's service does not
+    accept unsigned, such as writing."""
+    raise PermissionError("token request without credentials")
 
 
 ANONYMOUS = "without credentials"
