@@ -10,7 +10,7 @@ import pytest
 
 from contracts.journeys import Shelf
 from zarrscope.jsondoc.document import Document
-from zarrscope.nodes.attributes import attributes_pointer
+from zarrscope.nodes.document_keys import attributes_pointer
 from zarrscope.nodes.opening import open as open_hierarchy
 from zarrscope.runtime.threads import Mailbox
 from zarrscope_app.presenters import EditPresenter, EditStatus, Session

@@ -16,7 +16,7 @@ from narrowing import as_array
 from zarrscope.errors import Refused
 from zarrscope.nodes import move as moving
 from zarrscope.nodes import trash
-from zarrscope.nodes.attributes import attributes_pointer
+from zarrscope.nodes.document_keys import attributes_pointer
 from zarrscope.ome import validate
 from zarrscope.runtime.threads import JobResult, Mailbox
 from zarrscope.stores.dry_run import DryRunStore

@@ -43,8 +43,14 @@ def test_the_scrollbar_covers_no_text(place: str) -> None:
     async def steps(screen: Screen) -> None:
         info = screen.app.query_one("#info", InfoLines)
         await screen.until(lambda: info.count() > info.size.height and info.show_vertical_scrollbar, "it scrolls")
-        await screen.pilot.pause()
-        assert any("['/']" in line for line in painted(info)), painted(info)
+
+        def found() -> bool:
+            if any("['/']" in line for line in painted(info)):
+                return True
+            info.scroll_relative(y=3, animate=False)  # how many lines the path above takes depends on its length
+            return False
+
+        await screen.until(found, "the end of a long line is drawn")
         screen.session.set_tab("attributes")
         form = screen.app.query_one("#attributes", FormLines)
         await screen.until(lambda: form.count() > 40 and form.show_vertical_scrollbar, "the form scrolls")

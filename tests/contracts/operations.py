@@ -24,7 +24,7 @@ from zarrscope.model.storage import ABSENT
 from zarrscope.nodes import move as moving
 from zarrscope.nodes import trash
 from zarrscope.nodes.array import Array
-from zarrscope.nodes.attributes import attributes_pointer
+from zarrscope.nodes.document_keys import attributes_pointer
 from zarrscope.nodes.hierarchy import Group, Hierarchy
 from zarrscope.nodes.trash_record import RECORD
 from zarrscope.stores.dry_run import DryRunStore, Operation, ordered

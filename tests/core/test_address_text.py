@@ -262,6 +262,7 @@ def test_options_in_addresses_of_buckets(text: str, store: str, node: str) -> No
         ("s3://b/x.zarr?key=abc", r"no option key \(in s3://b/x.zarr\). Options are anon, profile"),
         ("s3://b/x.zarr?anon=1&foo=1", "no option foo"),
         ("gs://b/x.zarr?secret=abc&endpoint=http://h:1", "no option secret"),
+        ("s3://b/x.zarr?endpoint=http://h:1/p&key=abc", "no option key"),
         ("zip://a::s3://b/x.zip?token=abc", "no option token"),
     ],
 )

@@ -31,7 +31,7 @@ from zarrscope.jsondoc.grammar import MAX_DEPTH
 from zarrscope.jsondoc.parse import parse_json
 from zarrscope.model.storage import ABSENT
 from zarrscope.nodes import move as moving
-from zarrscope.nodes.attributes import attributes_pointer
+from zarrscope.nodes.document_keys import attributes_pointer
 from zarrscope.stores.local.store import LocalStore
 from zarrscope.stores.memory import MemoryStore
 from zarrscope.stores.wrappers import Counting, FaultRule, Faults, Wrapper

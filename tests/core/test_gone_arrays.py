@@ -20,7 +20,7 @@ from narrowing import as_array, not_none
 from zarrscope.errors import Conflict, NotFound, ZarrscopeError
 from zarrscope.nodes import move as moving
 from zarrscope.nodes.array import Array
-from zarrscope.nodes.attributes import attributes_pointer
+from zarrscope.nodes.document_keys import attributes_pointer
 from zarrscope.nodes.hierarchy import Hierarchy
 from zarrscope.runtime.threads import Background
 from zarrscope.stores.local.store import LocalStore

@@ -11,7 +11,7 @@ import pytest
 import zarrscope
 from narrowing import as_array, as_group
 from zarrscope.nodes.array import Array
-from zarrscope.nodes.attributes import attributes_pointer
+from zarrscope.nodes.document_keys import attributes_pointer
 from zarrscope.nodes.hierarchy import Group, Hierarchy
 from zarrscope.stores.memory import MemoryStore
 from zarrscope.stores.store import Store
@@ -215,12 +215,12 @@ def test_a_place_inside_a_hierarchy_is_told_apart(tmp_path: Path) -> None:
         zarrscope.open(tmp_path / "x.zarr" / "a" / "c")
 
 
-def test_a_folder_of_hierarchies_opens_with_a_warning(tmp_path: Path) -> None:
+def test_a_folder_of_hierarchies_opens_and_says_so(tmp_path: Path) -> None:
     for name, dialect in (("three", "v3"), ("two", "v2")):
         made = zarrscope.open(tmp_path / "below" / f"{name}.zarr", "w-", dialect=dialect)
         made.create_array("/a", shape=(2,), dtype="uint8", attributes={"n": name})
     folder = zarrscope.open(tmp_path, "r+")
-    assert folder.warnings
+    assert folder.recognition is not None
     assert kinds(folder.root) == {"below": "group"}
     assert kinds(folder["/below"]) == {"three.zarr": "group", "two.zarr": "group"}
     assert folder["/below/two.zarr/a"].attributes == {"n": "two"}

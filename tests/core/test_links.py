@@ -19,7 +19,7 @@ from narrowing import as_array
 from zarrscope import convert
 from zarrscope.check.hierarchy import check
 from zarrscope.errors import OutsideLink
-from zarrscope.nodes.attributes import attributes_pointer
+from zarrscope.nodes.document_keys import attributes_pointer
 from zarrscope.stores.local.links import MOST_LINKS
 from zarrscope.stores.local.store import LocalStore
 from zarrscope.stores.memory import MemoryStore

@@ -16,8 +16,8 @@ from contracts.operations import NAMES, VALUES, an_array, contents, example, is_
 from narrowing import as_array
 from zarrscope.nodes import move as moving
 from zarrscope.nodes.array import Array
-from zarrscope.nodes.attributes import attributes_pointer
 from zarrscope.nodes.consolidated import STALE
+from zarrscope.nodes.document_keys import attributes_pointer
 from zarrscope.stores.local.store import LocalStore
 from zarrscope.stores.memory import MemoryStore
 from zarrscope.stores.store import Store

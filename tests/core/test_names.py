@@ -24,7 +24,7 @@ from zarrscope.errors import Refused, ZarrscopeError
 from zarrscope.model.node_path import clean_path
 from zarrscope.nodes import move as moving
 from zarrscope.nodes.array import Array
-from zarrscope.nodes.attributes import attributes_pointer
+from zarrscope.nodes.document_keys import attributes_pointer
 from zarrscope.nodes.hierarchy import Group, Hierarchy
 from zarrscope.stores.local.store import LocalStore
 from zarrscope.stores.memory import MemoryStore

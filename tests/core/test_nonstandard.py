@@ -13,7 +13,7 @@ import pytest
 import zarrscope
 from zarrscope.check.hierarchy import check
 from zarrscope.errors import NotStandard
-from zarrscope.nodes.attributes import attributes_pointer
+from zarrscope.nodes.document_keys import attributes_pointer
 from zarrscope.nodes.edit import save
 from zarrscope_app.cli import run
 

@@ -28,7 +28,7 @@ from contracts.odd_members import ODD as ODD_VALUES
 from narrowing import as_array, as_group
 from zarrscope.check.hierarchy import check
 from zarrscope.dialects import DIALECTS, Dialect
-from zarrscope.nodes.attributes import attributes_pointer
+from zarrscope.nodes.document_keys import attributes_pointer
 from zarrscope.stores.memory import MemoryStore
 from zarrscope_app.cli import run
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import zarrscope
 from narrowing import not_none
-from zarrscope.nodes.attributes import attributes_pointer
+from zarrscope.nodes.document_keys import attributes_pointer
 from zarrscope.ome import metadata as ome
 from zarrscope.ome.collection import collection
 from zarrscope.view.image import default_image, default_window, find_collection, find_images, level_for, members

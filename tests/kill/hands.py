@@ -13,7 +13,7 @@ import numpy as np
 import zarrscope
 from narrowing import as_array
 from zarrscope.errors import Conflict, Refused
-from zarrscope.nodes.attributes import attributes_pointer
+from zarrscope.nodes.document_keys import attributes_pointer
 
 _context = multiprocessing.get_context("forkserver")  # not fork: the tests' own process has threads
 _context.set_forkserver_preload(

@@ -42,7 +42,7 @@ from numpy.typing import NDArray
 import zarrscope
 from narrowing import as_array, as_group
 from zarrscope.check.hierarchy import check
-from zarrscope.nodes.attributes import attributes_pointer
+from zarrscope.nodes.document_keys import attributes_pointer
 from zarrscope.nodes.move import move
 from zarrscope.runtime import threads as background
 from zarrscope.view import loader as chunks

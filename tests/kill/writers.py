@@ -18,7 +18,7 @@ import zarrscope
 from narrowing import as_array
 from zarrscope import ZarrscopeError
 from zarrscope.errors import Conflict, NotFound
-from zarrscope.nodes.attributes import attributes_pointer
+from zarrscope.nodes.document_keys import attributes_pointer
 from zarrscope.nodes.move import move
 
 CHUNK, CHUNKS = 64, 16

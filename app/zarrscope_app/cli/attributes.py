@@ -9,8 +9,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from zarrscope.nodes.attributes import attributes_pointer
-from zarrscope.nodes.mending import consequence, whole_document
+from zarrscope.nodes.document_keys import attributes_pointer
 from zarrscope_app.cli.color import show_changes
 from zarrscope_app.cli.console import DefaultGroup, Failed, acting, opened, place, say, show, show_json
 
@@ -64,6 +63,8 @@ def get(url: str, node: str | None, field: str | None, as_json: bool, raw: bool,
             _check_field(url, node)
         raise
     if raw:
+        from zarrscope.nodes.mending import whole_document
+
         _show_raw(whole_document(hierarchy, found.path, document or ""))
         return
     if document is not None:
@@ -241,6 +242,8 @@ def edit(
             raise Failed(f"{told} Nothing was written.")
         text = _edited(text)
     edited = json_text.edited(draft, text)
+    from zarrscope.nodes.mending import consequence
+
     if draft.whole and (reason := consequence(hierarchy, found.path, edited)):
         say(f"Warning: {words.still_faulty(edited.key, reason)}")
     _store(hierarchy, found.path, draft.base, edited, dry_run, allow_nan)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from zarrscope.nodes.attributes import attributes_pointer
+from zarrscope.nodes.document_keys import attributes_pointer
 from zarrscope_app.cli.attributes import DRY
 from zarrscope_app.cli.color import show_changes
 from zarrscope_app.cli.console import Failed, acting, opened, place, say, show, show_json

@@ -16,7 +16,7 @@ from zarrscope.dialects import Dialect
 from zarrscope.errors import Conflict, Refused, ZarrscopeError
 from zarrscope.model.metadata import RegularGrid
 from zarrscope.model.node_path import clean_path, join_path
-from zarrscope.nodes.attributes import attributes_pointer
+from zarrscope.nodes.document_keys import attributes_pointer
 from zarrscope.nodes.hierarchy import Group, Hierarchy
 from zarrscope.ome.metadata import block
 from zarrscope.view.image import Image, find_images

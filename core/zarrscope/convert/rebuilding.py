@@ -27,8 +27,8 @@ from zarrscope.model.metadata import GroupMetadata
 from zarrscope.model.node_path import clean_path, join_path, natural
 from zarrscope.model.storage import never
 from zarrscope.nodes.array import Array
-from zarrscope.nodes.attributes import attributes_pointer
 from zarrscope.nodes.consolidated import follow
+from zarrscope.nodes.document_keys import attributes_pointer
 from zarrscope.nodes.hierarchy import Group, Hierarchy
 from zarrscope.ome.metadata import resolve
 

@@ -18,7 +18,6 @@ from zarrscope.errors.visible import visible
 from zarrscope.jsondoc.document import Document, same_json
 from zarrscope.jsondoc.parse import CONSOLIDATED_LIMIT, parsed_once
 from zarrscope.jsondoc.spans import pointer_of
-from zarrscope.model.node_path import clean_path
 from zarrscope.model.storage import ABSENT
 from zarrscope.nodes.detect import document_limit, fetch
 from zarrscope.nodes.edit import save
@@ -26,7 +25,7 @@ from zarrscope.nodes.listing import nothing_at
 
 if TYPE_CHECKING:
     from zarrscope.model.metadata import ArrayMetadata, GroupMetadata
-    from zarrscope.nodes.context import HierarchyLike, NodeContext
+    from zarrscope.nodes.context import NodeContext
 
 _ABSENT: Any = object()
 
@@ -302,28 +301,6 @@ def need_object(document: Document, pointer: str, path: str, url: str) -> None:
             pointer=pointer or None,
             advice=f"Write an object in their place first: zarrscope attrs set STORE {path} '' '{{}}'.",
         )
-
-
-def attributes_at(context: NodeContext, path: str) -> tuple[str, str]:
-    """The key of the document with a node's attributes, and their JSON pointer within it."""
-    node = context.node_at(path)
-    if node is None:
-        raise nothing_at(context, path)
-    return context.dialect_of(node).attributes_at(path, node.metadata.kind)
-
-
-def attributes_pointer(hierarchy: HierarchyLike, path: str) -> str:
-    """The place of the attributes in `hierarchy.document(path)`: "/attributes", or "" if the whole document consists of
-    attributes. Raises NotFound, BadMetadata, Unreadable.
-
-    Examples
-    --------
-    >>> import zarrscope
-    >>> from zarrscope.stores.memory import MemoryStore
-    >>> attributes_pointer(zarrscope.open(MemoryStore(), mode="w-"), "/")
-    '/attributes'
-    """
-    return attributes_at(hierarchy._nodes, clean_path(path))[1]
 
 
 def read_document(context: NodeContext, key: str) -> Document:

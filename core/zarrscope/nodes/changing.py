@@ -200,7 +200,8 @@ class ChangingHierarchy:
         >>> h.document("/").get("/node_type")
         'group'
         """
-        from zarrscope.nodes.attributes import attributes_at, read_document
+        from zarrscope.nodes.attributes import read_document
+        from zarrscope.nodes.document_keys import attributes_at
 
         return read_document(self._nodes, attributes_at(self._nodes, clean_path(path))[0])
 

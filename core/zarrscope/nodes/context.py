@@ -459,9 +459,7 @@ class NodeContext:
         if not self.writable and not mending:
             advice = "Open it with mode='r+'."
             if self.asked_to_write and not self.store.writable:
-                advice = (
-                    "The store itself cannot be written: check its permissions, or how the given object was opened."
-                )
+                advice = "This place can only be read: make the change in a copy on a disk or in a bucket."
             if self.defect is not None:
                 advice = f"{self.defect.key} at the root is broken: restore it first."
             elif self.dialect.lenient:

@@ -24,7 +24,8 @@ _AT_END = rf"\?((?:{_NAMES})=[^&?]*(?:&(?:{_NAMES})=[^&?]*)*)\Z"
 def need_known_options(url: str) -> None:
     """Raises Refused if the address of a bucket ends with "?name=value" and one of the names is no option. Its values
     are not repeated: they may be keys."""
-    found = re.search(r"\?([A-Za-z][\w.-]*=[^/?&]*(?:&[A-Za-z][\w.-]*=[^?&]*)*)\Z", url)
+    option = r"(?:endpoint=[^?&]*|[A-Za-z][\w.-]*=[^/?&]*)"
+    found = re.search(rf"\?({option}(?:&{option})*)\Z", url)
     names = [part.partition("=")[0] for part in found[1].split("&")] if found else []
     if unknown := [name for name in names if name not in OPTIONS]:
         raise Refused(

@@ -24,7 +24,7 @@ from psygnal import Signal
 
 from zarrscope.jsondoc.document import Document
 from zarrscope.model.frozen import frozen
-from zarrscope.nodes.attributes import attributes_pointer
+from zarrscope.nodes.document_keys import attributes_pointer
 from zarrscope.nodes.mending import whole_document
 from zarrscope.runtime.threads import JobResult, Owner
 from zarrscope_app.presenters import strings

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from zarrscope.errors import ZarrscopeError
 from zarrscope.jsondoc.document import Document
 from zarrscope.model.frozen import frozen
-from zarrscope.nodes.attributes import attributes_pointer
+from zarrscope.nodes.document_keys import attributes_pointer
 from zarrscope.runtime.threads import Background
 from zarrscope_app.presenters.form.sections.model import NodeFacts, node_facts, subject_of
 from zarrscope_app.presenters.form.sections.table import sections_of
