@@ -28,6 +28,21 @@ def test_an_image_gets_the_keys_once_it_is_shown(qtbot: Any, place: str) -> None
     robot.close()
 
 
+def test_a_picture_that_is_not_shown_yet_gets_no_keys(qtbot: Any, place: str) -> None:
+    """Qt takes the focus of a hidden widget away when the window becomes active: the filter of the tree then had it."""
+    robot = QtRobot(qtbot)
+    robot.open(f"{place}/picture")
+    window, pane = robot.window, robot.window.image
+    robot.wait(pane.canvas.hasFocus, "the focus on the picture")
+    pane.show_sentence("Loading")
+    window.tabs.focus_picture(meanwhile=window.tree.view)
+    window.tabs.show_views()
+    assert window.focusWidget() is window.tree.view
+    robot.session.slice.changed.emit()
+    assert window.focusWidget() is pane.canvas
+    robot.close()
+
+
 def test_the_tree_gets_the_keys_of_a_group_and_keeps_them(qtbot: Any, place: str) -> None:
     robot = QtRobot(qtbot)
     robot.open(place)

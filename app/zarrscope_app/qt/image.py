@@ -33,6 +33,8 @@ class ImagePane(QWidget):
 
     zoomed = Signal()
     hovered = Signal()
+    turned = Signal()
+    """Another page is in front: the picture, the line, the volume, or a sentence."""
 
     def __init__(self, post: Post, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -91,6 +93,12 @@ class ImagePane(QWidget):
             presenter.changed.connect(self._changed)
             presenter.painted.connect(self._painted)
             self._changed()
+
+    @property
+    def can_take_focus(self) -> bool:
+        """Whether something is displayed that has keys, not a sentence. Qt takes the focus of a hidden widget away when
+        the window becomes active, and gives it to the first field instead."""
+        return self._stack.currentWidget() is not self.sentence
 
     def take_focus(self) -> None:
         """Gives the focus to the picture, the line or the volume."""
@@ -156,14 +164,22 @@ class ImagePane(QWidget):
         page = {"image": self.grid, "line": self.line}.get(state.kind, self.sentence)
         if page is self.grid and self.solid.is_open:
             page = self.solid
+        turned = page is not self._stack.currentWidget()
         if page is self.sentence:
-            self.sentence.setText(state.sentence)
+            self.show_sentence(state.sentence)
         self._stack.setCurrentWidget(page)
         self.sliders.setVisible(page is not self.sentence)
         playing = any(axis.playing for axis in state.axes)
         if playing != self._timer.isActive():
             self._timer.start() if playing else self._timer.stop()
         self._painted()
+        if turned:
+            self.turned.emit()
+
+    def show_sentence(self, sentence: str) -> None:
+        """Shows a sentence instead of a picture."""
+        self.sentence.setText(sentence)
+        self._stack.setCurrentWidget(self.sentence)
 
     def _painted(self) -> None:
         assert self._presenter is not None

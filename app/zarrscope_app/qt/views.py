@@ -78,6 +78,8 @@ class ViewTabs(QTabWidget):
             if view.id in self._built_in:
                 self._add(view)
         self.pages["chunks"].has_image = "image" in self.pages
+        if "image" in self.pages:
+            self.pages["image"].turned.connect(self._hand_over_focus)
         self.polling = PollsWhileVisible(self, lambda: self._session)
         self._room_for_current()
 
@@ -112,7 +114,9 @@ class ViewTabs(QTabWidget):
 
     def _hand_over_focus(self) -> None:
         keeper, page = self._focus_kept_by, self.currentWidget()
-        if keeper is not None and page is self.pages["image"] and self.isTabEnabled(self.currentIndex()):
+        if keeper is None or page is not self.pages["image"]:
+            return
+        if self.isTabEnabled(self.currentIndex()) and page.can_take_focus:
             self.leave_focus()
             above = keeper.window()
             if above is not None and above.focusWidget() is keeper:  # also in a window behind others
