@@ -13,8 +13,11 @@ from typing import Any
 import pytest
 
 import zarrscope
+from zarrscope.dialects import Child
+from zarrscope.nodes.group import Group
 from zarrscope_app.presenters import strings_terminal as words
 from zarrscope_app.presenters.commands import TERMINAL_KEYS, key_sheet
+from zarrscope_app.presenters.tree.arriving import SMALL
 
 pytest.importorskip("termios", reason="pseudo-terminals are POSIX")
 pytest.importorskip("textual")
@@ -186,12 +189,38 @@ def test_the_first_rows_are_those_of_the_application(start: Callable[..., Termin
             h.create_group(f"/{name}")
         h.create_array("/0", shape=(2, 3), dtype="int8", chunks=(2, 3))
     (tmp_path / "many.zarr" / "img2" / "zarr.json").write_text("{")
-    shown = [row.rstrip() for row in first_rows(str(tmp_path / "many.zarr"))]
+    shown = [row.rstrip() for row in first_rows(str(tmp_path / "many.zarr"), 21)]
     terminal = start("-m", "zarrscope_app", "tui", str(tmp_path / "many.zarr"), size=(24, 160))
     terminal.sees("q quit")
     assert len(shown) == 7
     begun = {row[:38].rstrip() for row in shown}
     terminal.wait(lambda _: begun <= {line[:38].rstrip() for line in terminal.screen()}, f"{begun} are seen")
+
+
+def test_the_first_rows_of_a_large_group_are_there_before_it_is_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with zarrscope.open(tmp_path / "many.zarr", "w-") as h:
+        h.create_array("/n0000", shape=(2, 3), dtype="int8", chunks=(2, 3))
+        document = (tmp_path / "many.zarr" / "n0000" / "zarr.json").read_bytes()
+    for i in range(1, 600):
+        (tmp_path / "many.zarr" / f"n{i:04d}").mkdir()
+        (tmp_path / "many.zarr" / f"n{i:04d}" / "zarr.json").write_bytes(document)
+    monkeypatch.setattr("zarrscope_app.tui.first_rows.LISTING_SECONDS", 90)
+    assert first_rows(str(tmp_path / "many.zarr"), 4) == ["▾ many.zarr", *(f"    n000{i} 2-D int8" for i in range(3))]
+    listed: list[str] = []
+    names = Group.list_names
+
+    def counted(self: Group) -> Iterator[Child]:
+        for child in names(self):
+            listed.append(child.name)
+            yield child
+
+    monkeypatch.setattr(Group, "list_names", counted)
+    monkeypatch.setattr("zarrscope_app.tui.first_rows.LISTING_SECONDS", -1)  # the time is over at once
+    shown = first_rows(str(tmp_path / "many.zarr"), 4)
+    assert len(listed) == SMALL
+    assert shown == ["▾ many.zarr", *(f"    {name} 2-D int8" for name in sorted(listed)[:3])]
 
 
 def test_keys_that_come_before_the_application_wait_for_it_and_are_not_echoed(

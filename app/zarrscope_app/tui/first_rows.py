@@ -7,7 +7,9 @@ Only folders are listed: another place would be asked twice over the network, he
 from __future__ import annotations
 
 import os
-from itertools import islice
+import time
+from heapq import nsmallest
+from itertools import chain, islice
 
 from zarrscope.dialects import Child
 from zarrscope.model.node_path import natural
@@ -15,16 +17,17 @@ from zarrscope.nodes.group import Group
 from zarrscope.nodes.opening import open as open_hierarchy
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.session.view_models import place_name
-from zarrscope_app.presenters.tree.arriving import detail
+from zarrscope_app.presenters.tree.arriving import SMALL, detail
 
-MOST = 64
-"""The most children of a group that is shown. For a larger group no child is shown, because to find the first children
-all must be listed."""
+LISTING_SECONDS = 0.04
+"""The seconds after which no further children are listed. A group of many thousands then shows the first of those that
+were found, in order, as the application does while it lists them."""
 
 
-def first_rows(place: str) -> list[str]:
-    """The root of a folder and its children, as the tree of the application paints them; [] for any other place. Raises
-    ZarrscopeError and OSError, which the application reports when it opens the place itself."""
+def first_rows(place: str, most: int) -> list[str]:
+    """The root of a folder and its first children, at most `most` rows, as the tree of the application paints them; []
+    for any other place. Raises ZarrscopeError and OSError, which the application reports when it opens the place
+    itself."""
     if not os.path.isdir(place):
         return []
     with open_hierarchy(place) as hierarchy:
@@ -32,9 +35,23 @@ def first_rows(place: str) -> list[str]:
         head = f"▾ {strings.clean(place_name(os.path.abspath(place)))}"
         if not isinstance(root, Group):
             return [head]
-        listed = list(islice(root.list_names(), MOST + 1))
-        found = sorted(root.inspect(listed), key=lambda child: natural(child.name)) if len(listed) <= MOST else []
+        found = sorted(root.inspect(_first_children(root, most - 1)), key=_order)
         return [head, *map(_row, found)]
+
+
+def _first_children(root: Group, most: int) -> list[Child]:
+    """The first children in natural order, among those that are listed before LISTING_SECONDS have passed."""
+    listed, end = root.list_names(), time.monotonic() + LISTING_SECONDS
+    first: list[Child] = []
+    while batch := list(islice(listed, SMALL)):
+        first = nsmallest(most, chain(first, batch), key=_order)
+        if time.monotonic() > end:
+            break
+    return first
+
+
+def _order(child: Child) -> str:
+    return natural(child.name)
 
 
 def _row(child: Child) -> str:

@@ -85,7 +85,7 @@ class FirstScreen:
 
         width = WIDE_SIDE if columns >= WIDE else SIDE
         try:
-            rows = first_rows(self._url)[:most]
+            rows = first_rows(self._url, most)[:most]
         except Exception:  # the application opens the folder again, and reports the error
             return
         told = "".join(f"\x1b[{line};1H{row}" for line, row in enumerate((cut_to(row, width) for row in rows), 2))
