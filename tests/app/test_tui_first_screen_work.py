@@ -22,7 +22,7 @@ def test_other_work_runs_between_two_events_of_the_screen(monkeypatch: pytest.Mo
 
     async def on_event(self: object, event: events.Event) -> None:
         happened.append(type(event).__name__)
-        asyncio.get_running_loop().call_soon(happened.append, "other work")
+        asyncio.get_running_loop().call_later(0, happened.append, "other work")  # timers and input come last in a turn
 
     async def run() -> None:
         app = Explorer("memory://")
