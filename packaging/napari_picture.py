@@ -36,7 +36,7 @@ def main() -> None:
     from qtpy.QtWidgets import QApplication
 
     from zarrscope_app.napari.dock import Explorer
-    from zarrscope_app.presenters import Forgetful
+    from zarrscope_app.presenters import MemorySettings
     from zarrscope_resources.demo import make
 
     with tempfile.TemporaryDirectory() as folder:
@@ -45,7 +45,7 @@ def main() -> None:
         viewer.theme = "light" if given.light else "dark"
         window: Any = viewer.window._qt_window
         window.resize(*map(int, given.size.split("x")))
-        dock = Explorer(viewer, settings=Forgetful())
+        dock = Explorer(viewer, settings=MemorySettings())
         holder = viewer.window.add_dock_widget(dock, name="Zarr explorer", area="right")
         window.resizeDocks([holder], [WIDTH], Qt.Orientation.Horizontal)
         application = QApplication.instance()

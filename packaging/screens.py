@@ -130,7 +130,7 @@ def main() -> int:
     from qtpy.QtCore import Qt
     from qtpy.QtWidgets import QApplication
 
-    from zarrscope_app.presenters import Forgetful
+    from zarrscope_app.presenters import MemorySettings
     from zarrscope_app.qt.window import Window
 
     application: Any = QApplication.instance() or QApplication(sys.argv[:1])
@@ -140,7 +140,7 @@ def main() -> int:
     wide, _, high = asked.size.partition("x")
     look = "dark" if asked.dark else "light"
     for url in asked.url:
-        window = Window(Forgetful())
+        window = Window(MemorySettings())
         window.resize(int(wide), int(high))
         window.show()
         window.activateWindow()

@@ -10,7 +10,7 @@ from qtpy.QtWidgets import QApplication, QMessageBox
 
 from contracts.journeys import SECONDS
 from zarrscope_app.napari.dock import Explorer
-from zarrscope_app.presenters import Forgetful
+from zarrscope_app.presenters import MemorySettings
 from zarrscope_app.presenters.layers.layer_commands import layer_command
 
 
@@ -19,7 +19,7 @@ class Hand:
 
     def __init__(self, qtbot: Any, viewer: Any) -> None:
         self.qtbot, self.viewer = qtbot, viewer
-        self.dock = Explorer(viewer, settings=Forgetful())
+        self.dock = Explorer(viewer, settings=MemorySettings())
         viewer.window.add_dock_widget(self.dock, name="Zarr explorer")
 
     def wait(self, happened: Callable[[], object]) -> None:

@@ -17,7 +17,7 @@ import machine
 from jupyter_hand import FLAGS
 from zarrscope.runtime.threads import Mailbox
 from zarrscope_app.jupyter import Explorer
-from zarrscope_app.presenters import Forgetful
+from zarrscope_app.presenters import MemorySettings
 
 SECONDS = 30.0
 PAGE = """<!doctype html><meta charset=utf-8><style>%(css)s</style><body><div id=el style="width:%(width)dpx"></div>
@@ -57,7 +57,7 @@ class WidgetPage:
 
     def __init__(self, browser: Any, url: str, width: int, height: int, *, editable: bool = True) -> None:
         self.post = Mailbox()
-        self.widget = Explorer(url, editable=editable, height=height, settings=Forgetful(), post=self.post)
+        self.widget = Explorer(url, editable=editable, height=height, settings=MemorySettings(), post=self.post)
         self.session = self.widget.session
         self.gestures: list[str] = []
         self.bytes = self.bytes_back = 0

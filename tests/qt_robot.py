@@ -26,7 +26,7 @@ from qtpy.QtWidgets import (
 
 from contracts.journeys import SECONDS, Robot
 from narrowing import not_none
-from zarrscope_app.presenters import Forgetful, Session, SlicePresenter, TileState
+from zarrscope_app.presenters import MemorySettings, Session, SlicePresenter, TileState
 from zarrscope_app.presenters.commands import command
 from zarrscope_app.presenters.session.actions import can_undo
 from zarrscope_app.qt.export_dialog import ExportDialog
@@ -38,7 +38,7 @@ QTest: Any = QtTest.QTest  # PyQt6 declares its static functions as methods
 
 def shown_window(qtbot: Any) -> Window:
     """A window in front that stores no settings. At the end of the test it is closed with its unsaved edits."""
-    window = Window(Forgetful())
+    window = Window(MemorySettings())
     qtbot.addWidget(window, before_close_func=lambda _: window.workspace.close_all())
     window.show()
     # Shortcuts work in the active window only; without a window manager it must be activated.

@@ -15,7 +15,7 @@ import pytest
 import machine
 from zarrscope.model import plugins
 from zarrscope.runtime.threads import Mailbox, shared
-from zarrscope_app.presenters import Forgetful, Session, TreePresenter, Workspace, views
+from zarrscope_app.presenters import MemorySettings, Session, TreePresenter, Workspace, views
 from zarrscope_app.presenters.form import field_editors
 from zarrscope_app.presenters.form.words import FOLDER_HAS_NONE
 
@@ -40,7 +40,7 @@ def tree(mailbox: Mailbox) -> Iterator[TreePresenter]:
 
 @pytest.fixture
 def workspace(mailbox: Mailbox) -> Iterator[Workspace]:
-    workspace = Workspace(mailbox, Forgetful())
+    workspace = Workspace(mailbox, MemorySettings())
     yield workspace
     workspace.close_all()
 

@@ -212,10 +212,10 @@ def test_info_says_what_it_is_what_it_takes_and_how_to_open_it(
 
 @pytest.fixture
 def window(qtbot: Any) -> Any:
-    from zarrscope_app.presenters import Forgetful
+    from zarrscope_app.presenters import MemorySettings
     from zarrscope_app.qt.window import Window
 
-    window = Window(Forgetful())
+    window = Window(MemorySettings())
     qtbot.addWidget(window)
     window.show()
     return window

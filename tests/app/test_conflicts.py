@@ -139,10 +139,10 @@ def test_in_the_window_a_side_is_clicked_or_chosen_by_keys(qtbot: Any, place: st
     from qtpy.QtCore import Qt
     from qtpy.QtWidgets import QPushButton, QStyledItemDelegate, QStyleOptionViewItem
 
-    from zarrscope_app.presenters import Forgetful
+    from zarrscope_app.presenters import MemorySettings
     from zarrscope_app.qt.window import Window
 
-    window = Window(Forgetful())
+    window = Window(MemorySettings())
     qtbot.addWidget(window, before_close_func=lambda _: window.workspace.close_all())
     window.show()
     window.open(place, True)

@@ -140,9 +140,9 @@ def test_the_window_shows_a_form(qtbot: Any) -> None:
 
 def test_a_notebook_gets_the_question_and_gives_the_answer(volume: str, mailbox: Mailbox) -> None:
     from zarrscope_app.jupyter.widget import Explorer
-    from zarrscope_app.presenters import Forgetful
+    from zarrscope_app.presenters import MemorySettings
 
-    widget = Explorer(volume, settings=Forgetful(), post=mailbox)
+    widget = Explorer(volume, settings=MemorySettings(), post=mailbox)
     try:
         mailbox.run_until(lambda: bool(widget.view["place"].get("credentials")))
         question = widget.view["place"]["credentials"]

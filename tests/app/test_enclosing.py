@@ -15,7 +15,7 @@ from contracts.http_server import web_server
 from narrowing import as_group, not_none
 from zarrscope.nodes.enclosing import opened_around
 from zarrscope.runtime.threads import Mailbox
-from zarrscope_app.presenters import Forgetful, Session, SessionStatus, Workspace
+from zarrscope_app.presenters import MemorySettings, Session, SessionStatus, Workspace
 from zarrscope_app.presenters.session.open_places import OpenPlaces
 from zarrscope_app.presenters.session.opening import target_of
 
@@ -37,7 +37,7 @@ def place(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def workspace(mailbox: Mailbox) -> Iterator[Workspace]:
-    found = Workspace(mailbox, Forgetful())
+    found = Workspace(mailbox, MemorySettings())
     yield found
     found.close_all()
     mailbox.run()
@@ -209,7 +209,7 @@ def test_a_view_of_before_means_the_same_node(place: Path, workspace: Workspace,
 
 def test_edits_kept_for_the_node_are_offered_in_the_hierarchy(place: Path, mailbox: Mailbox) -> None:
     """Unsaved edits of a session whose address was that of the node: of an earlier version, or begun with a path."""
-    settings, node = Forgetful(), f"{place}/images/b"
+    settings, node = MemorySettings(), f"{place}/images/b"
     drafts = {"/": {"changes": [["/attributes", '{"said": true}']], "typed": {}}}
     told = {"zarrscope": 1, "url": node, "when": "2026-11-28 12:00", "process": 0, "host": "other", "drafts": drafts}
     settings.store(f"unsaved-{blake2b(node.encode(), digest_size=8).hexdigest()}-1-1", json.dumps(told))

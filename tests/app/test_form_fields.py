@@ -229,20 +229,20 @@ def test_in_windows(install: Install, place: str, qtbot: Any, request: Any, host
     from qtpy.QtCore import QModelIndex
     from qtpy.QtWidgets import QComboBox, QLineEdit, QStyleOptionViewItem, QWidget
 
-    from zarrscope_app.presenters import Forgetful
+    from zarrscope_app.presenters import MemorySettings
     from zarrscope_app.qt.editors import Colour
     from zarrscope_app.qt.window import Window
 
     install("example-field", POINT, "example_field")
     window: Any  # a Window or an Explorer
     if host == "window":
-        window = Window(Forgetful())
+        window = Window(MemorySettings())
         window.open(place, True)
         session = window.workspace.current
     else:
         from zarrscope_app.napari.dock import Explorer
 
-        window = Explorer(request.getfixturevalue("make_napari_viewer")(), settings=Forgetful())
+        window = Explorer(request.getfixturevalue("make_napari_viewer")(), settings=MemorySettings())
         window.open(place)
         session = window.session
         qtbot.waitUntil(lambda: session.state.status.value == "ready", timeout=SECONDS * 1000)

@@ -102,10 +102,10 @@ def test_in_the_window(qtbot: Any, place: str) -> None:
     """Ctrl+F in the form finds a field, Enter goes to the next one, and a long text has its own pane."""
     from qtpy.QtCore import Qt
 
-    from zarrscope_app.presenters import Forgetful
+    from zarrscope_app.presenters import MemorySettings
     from zarrscope_app.qt.window import Window
 
-    window = Window(Forgetful())
+    window = Window(MemorySettings())
     qtbot.addWidget(window, before_close_func=lambda _: window.workspace.close_all())
     window.show()
     window.activateWindow()

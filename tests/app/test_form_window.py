@@ -11,7 +11,7 @@ import pytest
 
 import zarrscope
 from narrowing import not_none
-from zarrscope_app.presenters import Forgetful
+from zarrscope_app.presenters import MemorySettings
 
 if TYPE_CHECKING:
     from zarrscope_app.qt.window import Window
@@ -39,7 +39,7 @@ def shown(qtbot: Any, place: str) -> Callable[[str], Window]:
     from zarrscope_app.qt.window import Window
 
     def shown(way: Any) -> Window:
-        window = Window(Forgetful())
+        window = Window(MemorySettings())
         qtbot.addWidget(window, before_close_func=lambda _: window.workspace.close_all())
         window.show()
         window.activateWindow()

@@ -13,7 +13,7 @@ import pytest
 
 import zarrscope
 from zarrscope.runtime.threads import Mailbox
-from zarrscope_app.presenters import Forgetful, Session
+from zarrscope_app.presenters import MemorySettings, Session
 from zarrscope_app.presenters.session import polling
 from zarrscope_app.presenters.session.changing import POLL_SECONDS
 from zarrscope_app.presenters.session.polling import GrowthPolling
@@ -145,7 +145,7 @@ def test_the_dock_of_napari_looks_while_it_is_visible(
     from zarrscope_app.napari.dock import Explorer
 
     viewer = make_napari_viewer(show=True)
-    dock = Explorer(viewer, settings=Forgetful())
+    dock = Explorer(viewer, settings=MemorySettings())
     frame = viewer.window.add_dock_widget(dock, name="Zarr explorer")
     repeated = dock.tabs.polling.polling
     dock.open(str(place), "/a")
@@ -173,7 +173,7 @@ def test_the_notebook_looks_while_a_browser_shows_it(place: Path, soon: None) ->
             await asyncio.sleep(0.02)
 
     async def work() -> None:
-        widget = Explorer(str(place), path="/a", settings=Forgetful(), post=KernelMailbox())
+        widget = Explorer(str(place), path="/a", settings=MemorySettings(), post=KernelMailbox())
         await until(lambda: widget.session.node is not None)
         assert not widget.polling.running, "no browser shows it"
         for view in ("first", "second"):

@@ -24,7 +24,7 @@ from zarrscope.errors import Unsupported
 from zarrscope.nodes.opening import open as open_hierarchy
 from zarrscope_app.napari.dock import Explorer
 from zarrscope_app.napari.menu_button import ARROW
-from zarrscope_app.presenters import Forgetful, strings
+from zarrscope_app.presenters import MemorySettings, strings
 from zarrscope_app.presenters.commands import LABELS
 from zarrscope_app.qt.tree_model import NODE
 
@@ -34,7 +34,7 @@ POINTS = np.array([[1.5, 2.0, 3.0], [4.0, 5.0, 6.5]])
 class Hand:
     def __init__(self, qtbot: Any, viewer: Any, shelf: Shelf) -> None:
         self.qtbot, self.viewer = qtbot, viewer
-        self.dock = Explorer(viewer, settings=Forgetful())
+        self.dock = Explorer(viewer, settings=MemorySettings())
         viewer.window.add_dock_widget(self.dock, name="Zarr explorer")
         self.dock.open(shelf.address)
         self.wait(lambda: self.dock.session is not None and self.dock.session.hierarchy is not None)
@@ -171,7 +171,7 @@ def test_a_removed_dock_frees_its_keys_and_is_released(make_napari_viewer: Any, 
     def keys() -> set[str]:
         return {str(key) for key in viewer.keymap} & {"Alt+A", "Alt+Z"}
 
-    docks = [Explorer(viewer, settings=Forgetful()) for _ in range(2)]
+    docks = [Explorer(viewer, settings=MemorySettings()) for _ in range(2)]
     viewer.window.add_dock_widget(docks[0])
     qtbot.waitUntil(lambda: keys() == {"Alt+A", "Alt+Z"}, timeout=int(SECONDS * 1000))
     viewer.window.remove_dock_widget(docks[0])

@@ -16,7 +16,7 @@ import zarrscope
 from contracts.journeys import SECONDS, Shelf, labelled_image
 from zarrscope_app.napari.dock import VIEWS_SHOWN, Explorer
 from zarrscope_app.napari.viewer_state import palette_of
-from zarrscope_app.presenters import EditPresenter, EditStatus, Forgetful
+from zarrscope_app.presenters import EditPresenter, EditStatus, MemorySettings
 from zarrscope_app.presenters.commands import LABELS
 from zarrscope_app.presenters.form.view_models import Way
 from zarrscope_app.qt.form_model import KIND, VALUE
@@ -32,7 +32,7 @@ class Docked:
 
     def __init__(self, qtbot: Any, viewer: Any) -> None:
         self.qtbot, self.viewer = qtbot, viewer
-        self.dock = Explorer(viewer, settings=Forgetful())
+        self.dock = Explorer(viewer, settings=MemorySettings())
 
     def show(self) -> None:
         self.frame = self.viewer.window.add_dock_widget(self.dock, name="Zarr explorer")

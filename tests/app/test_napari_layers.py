@@ -23,7 +23,7 @@ from zarrscope.errors import TooLarge, Unreadable, ZarrscopeError
 from zarrscope.nodes.opening import open as open_hierarchy
 from zarrscope_app.napari.dock import Explorer
 from zarrscope_app.napari.reader import read
-from zarrscope_app.presenters import Forgetful
+from zarrscope_app.presenters import MemorySettings
 from zarrscope_app.presenters.layers.presenter import AS_MAGNITUDES, NO_LABELS, PLANE_LIMIT, Layer, plan
 
 RANDOM = np.random.default_rng(5)
@@ -55,7 +55,7 @@ def layers_of(shelf: Shelf, path: str) -> list[Layer]:
 class Dock:
     """The dock in a real viewer."""
 
-    def __init__(self, qtbot: Any, viewer: Any, settings: Forgetful) -> None:
+    def __init__(self, qtbot: Any, viewer: Any, settings: MemorySettings) -> None:
         self.qtbot, self.viewer = qtbot, viewer
         self.widget = Explorer(viewer, settings=settings)
         viewer.window.add_dock_widget(self.widget, name="Zarr explorer")
@@ -89,7 +89,7 @@ class Dock:
 @pytest.fixture
 def dock(qtbot: Any, make_napari_viewer: Any) -> Iterator[Dock]:
     viewer = make_napari_viewer(show=True)
-    dock = Dock(qtbot, viewer, Forgetful())
+    dock = Dock(qtbot, viewer, MemorySettings())
     yield dock
     dock.widget.stop()
 
@@ -389,7 +389,7 @@ def test_files_that_napari_opens_leave_no_half_layers(
             (folder / key).write_bytes(shelf.get(key) or b"")
 
     viewer = make_napari_viewer(show=True)
-    dock = Dock(qtbot, viewer, Forgetful()) if with_dock else None
+    dock = Dock(qtbot, viewer, MemorySettings()) if with_dock else None
     told: list[str] = []
 
     def hear(notice: Any) -> None:
@@ -622,7 +622,7 @@ def test_edits_outlive_a_dock_that_napari_takes_away(
     qtbot: Any, make_napari_viewer: Any, shelf: Shelf, way: str
 ) -> None:
     open_hierarchy(shelf, "a").create_group("/g", {"note": "before"})
-    settings, viewer = Forgetful(), make_napari_viewer()
+    settings, viewer = MemorySettings(), make_napari_viewer()
     first = Dock(qtbot, viewer, settings)
     first.open(shelf)
     session: Any = first.widget.session

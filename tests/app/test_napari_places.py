@@ -15,7 +15,7 @@ import zarrscope
 from contracts.journeys import SECONDS
 from zarrscope_app.napari import closing
 from zarrscope_app.napari.dock import Explorer
-from zarrscope_app.presenters import Forgetful, Session
+from zarrscope_app.presenters import MemorySettings, Session
 from zarrscope_app.presenters.commands import LABELS
 from zarrscope_app.presenters.form.view_models import Closing
 
@@ -25,7 +25,7 @@ class Hand:
 
     def __init__(self, qtbot: Any, viewer: Any, folder: Path) -> None:
         self.qtbot, self.viewer, self.folder = qtbot, viewer, folder
-        self.dock = Explorer(viewer, settings=Forgetful())
+        self.dock = Explorer(viewer, settings=MemorySettings())
         viewer.window.add_dock_widget(self.dock, name="Zarr explorer")
         self.dock.open(str(folder / "one.zarr"))
         self.wait_for("one")

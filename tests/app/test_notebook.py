@@ -36,7 +36,7 @@ from zarrscope_app.jupyter import Explorer, kernel, parts, pictures
 from zarrscope_app.jupyter import widget as widgets
 from zarrscope_app.jupyter.differences import readout_change, with_readout_change
 from zarrscope_app.jupyter.kernel import KernelCells, KernelMailbox
-from zarrscope_app.presenters import Forgetful, Session
+from zarrscope_app.presenters import MemorySettings, Session
 from zarrscope_app.presenters.image import colormaps
 from zarrscope_app.presenters.session.state_text import decode_view
 
@@ -93,7 +93,7 @@ class Seat:
 
     def __init__(self, place: str, path: str = "/image", **options: Any) -> None:
         self.mailbox = Mailbox()
-        self.widget = Explorer(place, path=path, post=self.mailbox, settings=Forgetful(), **options)
+        self.widget = Explorer(place, path=path, post=self.mailbox, settings=MemorySettings(), **options)
 
     def send(self, do: str, *args: Any, **more: Any) -> None:
         self.widget._receive(self.widget, {"do": do, "args": list(args), **more})
@@ -345,7 +345,7 @@ def test_thirty_are_made_and_none_is_left(place: str) -> None:
     before = len(_instances)
     left: list[weakref.ref[Any]] = []
     for _ in range(30):
-        widget = Explorer(place, post=mailbox, settings=Forgetful())
+        widget = Explorer(place, post=mailbox, settings=MemorySettings())
         session = widget.session
         mailbox.run_until(partial(opened, session), SECONDS)
         del session
@@ -399,7 +399,7 @@ def test_a_cell_that_runs_again_lets_the_old_one_go(place: str, monkeypatch: pyt
     notebook, made = Notebook(monkeypatch), list[Any]()
 
     def explore() -> Any:
-        made.append(Explorer(place, post=Mailbox(), settings=Forgetful()))
+        made.append(Explorer(place, post=Mailbox(), settings=MemorySettings()))
         return made[-1]
 
     for _ in range(5):

@@ -15,7 +15,7 @@ pytest.importorskip("anywidget")
 from zarrscope.runtime.threads import Mailbox
 from zarrscope_app.jupyter import Explorer
 from zarrscope_app.jupyter.differences import LONG, checksum, difference, is_small, with_text_edits
-from zarrscope_app.presenters import Forgetful
+from zarrscope_app.presenters import MemorySettings
 
 VALUES = st.none() | st.booleans() | st.integers(0, 3) | st.sampled_from(["", "a", "b"]) | st.just(1.0)
 CONTENTS = st.recursive(
@@ -85,7 +85,7 @@ def test_a_page_that_opens_later_gets_the_present_content(tmp_path: Any) -> None
     with zarrscope.open(str(tmp_path / "a.zarr"), "w-") as h:
         h.root.attrs.put({f"note {i}": f"text {i}" for i in range(30)})
     mailbox = Mailbox()
-    widget = Explorer(str(tmp_path / "a.zarr"), editable=True, settings=Forgetful(), post=mailbox)
+    widget = Explorer(str(tmp_path / "a.zarr"), editable=True, settings=MemorySettings(), post=mailbox)
     try:
         widget.wait()
         widget._receive(widget, {"do": "session.set_tab", "args": ["attributes"]})

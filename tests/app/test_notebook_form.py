@@ -15,7 +15,7 @@ import machine
 import zarrscope
 from jupyter_hand import FLAGS
 from zarrscope.runtime.threads import Mailbox
-from zarrscope_app.presenters import Forgetful
+from zarrscope_app.presenters import MemorySettings
 
 pytest.importorskip("anywidget")
 
@@ -54,7 +54,7 @@ def image(tmp_path: Path) -> str:
 def page_of(url: str, width: int) -> str:
     """Shows the widget with its form in a page without a kernel."""
     post = Mailbox()
-    widget = Explorer(url, editable=True, settings=Forgetful(), post=post)
+    widget = Explorer(url, editable=True, settings=MemorySettings(), post=post)
     try:
         post.run_until(lambda: bool(widget.session.edit.state.sections), SECONDS)
         widget.session.set_tab("attributes")

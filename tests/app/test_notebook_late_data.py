@@ -24,7 +24,7 @@ pytest.importorskip("anywidget")
 
 from zarrscope_app.jupyter import Explorer, parts
 from zarrscope_app.jupyter.differences import with_readout_change
-from zarrscope_app.presenters import Forgetful
+from zarrscope_app.presenters import MemorySettings
 
 SECONDS = 120.0
 SIDE = 32
@@ -85,7 +85,9 @@ class Browser:
 
     def __init__(self, store: LateStore, path: str) -> None:
         self.mailbox = Mailbox()
-        self.widget = Explorer(store.url, path=path, held=store, post=self.mailbox, settings=Forgetful(), editable=True)
+        self.widget = Explorer(
+            store.url, path=path, held=store, post=self.mailbox, settings=MemorySettings(), editable=True
+        )
         self.messages: list[dict[str, Any]] = []
         self.widget.send = lambda content, buffers: self.messages.append(json.loads(json.dumps(content)))
         self.send("hello", ["png", "webp"])

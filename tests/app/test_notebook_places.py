@@ -14,7 +14,7 @@ import pytest
 
 import zarrscope
 from zarrscope.runtime.threads import Mailbox
-from zarrscope_app.presenters import Forgetful, Session, SessionStatus
+from zarrscope_app.presenters import MemorySettings, Session, SessionStatus
 
 pytest.importorskip("anywidget")
 
@@ -46,7 +46,7 @@ class Seat:
 
     def __init__(self, places: list[str], **options: Any) -> None:
         self.mailbox = Mailbox()
-        self.widget = Explorer(places[0], post=self.mailbox, settings=Forgetful(), **options)
+        self.widget = Explorer(places[0], post=self.mailbox, settings=MemorySettings(), **options)
         self.messages: list[tuple[dict[str, Any], list[bytes]]] = []
         assert self.widget.model_id
         self.widget.comm.publish_msg = self._publish
@@ -262,7 +262,7 @@ def test_all_are_released(places: list[str]) -> None:
     mailbox, before = Mailbox(), len(_instances)
     left: list[weakref.ref[Any]] = []
     for _ in range(5):
-        widget = Explorer(places[0], post=mailbox, settings=Forgetful())
+        widget = Explorer(places[0], post=mailbox, settings=MemorySettings())
         widget.add(places[1])
         left += [weakref.ref(each) for each in (widget, *widget._sessions)]
         for session in widget._sessions:

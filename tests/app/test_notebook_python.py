@@ -22,7 +22,7 @@ pytest.importorskip("anywidget")
 
 from narrowing import as_array
 from zarrscope_app.jupyter import Explorer
-from zarrscope_app.presenters import Forgetful
+from zarrscope_app.presenters import MemorySettings
 
 SIDE = 64
 TRAITS = ("index", "axes", "clim", "selection")
@@ -55,7 +55,7 @@ def place(tmp_path: Path) -> str:
 @pytest.fixture
 def widget(place: str) -> Iterator[Explorer]:
     """A widget that has just been made, and is not open yet."""
-    made = Explorer(place, settings=Forgetful(), post=Mailbox())
+    made = Explorer(place, settings=MemorySettings(), post=Mailbox())
     yield made
     made.close()
 
@@ -77,7 +77,7 @@ def test_the_cell_that_opens_a_place_sets_the_view(widget: Explorer) -> None:
 
 
 def test_a_place_that_is_not_there_is_an_error_in_python_too(tmp_path: Path) -> None:
-    lost = Explorer(str(tmp_path / "nothing.zarr"), settings=Forgetful(), post=Mailbox())
+    lost = Explorer(str(tmp_path / "nothing.zarr"), settings=MemorySettings(), post=Mailbox())
     try:
         with pytest.raises(NotFound):
             lost.index = {"z": 3}
@@ -102,7 +102,7 @@ def test_a_value_that_the_picture_does_not_have_is_refused(
 def test_without_a_picture_the_error_says_so(tmp_path: Path) -> None:
     with zarrscope.open(str(tmp_path / "g.zarr"), "w-") as h:
         h.create_group("/a")
-    group = Explorer(str(tmp_path / "g.zarr"), settings=Forgetful(), post=Mailbox())
+    group = Explorer(str(tmp_path / "g.zarr"), settings=MemorySettings(), post=Mailbox())
     try:
         for name, value in (
             ("index", {"z": 1}),

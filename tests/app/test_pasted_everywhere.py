@@ -22,7 +22,7 @@ from contracts.places import COMMAND
 from terminal_hand import Screen
 from zarrscope.runtime.threads import Mailbox
 from zarrscope_app.cli import run
-from zarrscope_app.presenters import Forgetful, Session, SessionStatus
+from zarrscope_app.presenters import MemorySettings, Session, SessionStatus
 
 SECONDS = 60.0
 REFUSED = [
@@ -216,7 +216,7 @@ def test_in_a_notebook(pasted: list[tuple[str, str]], mailbox: Mailbox) -> None:
     from zarrscope_app.jupyter import Explorer
 
     def shown(text: str) -> Explorer:
-        widget = Explorer(text, post=mailbox, settings=Forgetful())
+        widget = Explorer(text, post=mailbox, settings=MemorySettings())
         mailbox.run_until(lambda: settled(widget.session), SECONDS)
         return widget
 
@@ -234,7 +234,7 @@ def test_in_a_notebook(pasted: list[tuple[str, str]], mailbox: Mailbox) -> None:
 def test_in_naparis_dock(pasted: list[tuple[str, str]], qtbot: Any, make_napari_viewer: Any) -> None:
     from zarrscope_app.napari.dock import Explorer
 
-    dock = Explorer(make_napari_viewer(), settings=Forgetful())
+    dock = Explorer(make_napari_viewer(), settings=MemorySettings())
     qtbot.addWidget(dock)
 
     def paste(text: str) -> Session:

@@ -16,7 +16,7 @@ from zarrscope.nodes.opening import open as open_hierarchy
 from zarrscope.runtime.threads import Mailbox
 from zarrscope.stores.address import absolute_address
 from zarrscope.view.render import NOT_A_NUMBER
-from zarrscope_app.presenters import EditStatus, Forgetful, Session, Workspace
+from zarrscope_app.presenters import EditStatus, MemorySettings, Session, Workspace
 
 PIXELS = (64, 64)
 
@@ -348,7 +348,7 @@ def test_recent_places_are_absolute(tmp_path: Path, monkeypatch: Any, text: str,
     monkeypatch.setenv("PLACE", str(tmp_path / "someone"))
     wanted = wanted.format(here=tmp_path, home=tmp_path / "someone")
     assert absolute_address(text) == wanted
-    settings = Forgetful()
+    settings = MemorySettings()
     workspace = Workspace(Mailbox(), settings)
     workspace.open(text)
     assert [place.url for place in workspace.recent] == [wanted]

@@ -15,7 +15,15 @@ from contracts.journeys import Shelf, small_image, tree_of_all_kinds
 from zarrscope.errors import Refused
 from zarrscope.runtime.threads import Mailbox, shared
 from zarrscope.view.image import find_images
-from zarrscope_app.presenters import EditStatus, Forgetful, JobsPresenter, JobState, Session, SessionStatus, Workspace
+from zarrscope_app.presenters import (
+    EditStatus,
+    JobsPresenter,
+    JobState,
+    MemorySettings,
+    Session,
+    SessionStatus,
+    Workspace,
+)
 from zarrscope_app.presenters.node_description import Info, as_text, describe
 from zarrscope_app.settings import FileSettings
 
@@ -254,7 +262,7 @@ def test_values_as_a_table(shelf: Shelf, workspace: Workspace, mailbox: Mailbox)
 
 
 def test_what_was_opened_of_late_is_remembered(mailbox: Mailbox, shelf: Shelf) -> None:
-    settings = Forgetful()
+    settings = MemorySettings()
     first = Workspace(mailbox, settings)
     for i in range(20):
         first.open(f"memory://place-{i}")

@@ -19,7 +19,7 @@ from contracts.journeys import PLANES, SIDE, Shelf, labelled_image, small_image,
 from narrowing import not_none
 from qt_robot import QTest, QtRobot
 from zarrscope.stores import memory
-from zarrscope_app.presenters import Forgetful
+from zarrscope_app.presenters import MemorySettings
 from zarrscope_app.presenters.commands import COMMANDS, is_plain
 from zarrscope_app.qt.contrast import ContrastStrip
 from zarrscope_app.qt.review import CloseQuestion
@@ -341,7 +341,7 @@ def test_a_closed_window_is_forgotten(qtbot: Any, shelf: Shelf) -> None:
     before = len(QApplication.allWidgets())
     gone: list[weakref.ref[Any]] = []
     for _ in range(3):
-        window = Window(Forgetful())
+        window = Window(MemorySettings())
         window.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         window.show()
         window.open(shelf.address)

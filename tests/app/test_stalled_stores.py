@@ -12,7 +12,7 @@ import zarrscope
 from contracts.http_server import WebServer, web_server
 from terminal_hand import Screen
 from zarrscope.runtime.threads import Mailbox
-from zarrscope_app.presenters import ROOT, Forgetful, RowState, Session, SessionStatus
+from zarrscope_app.presenters import ROOT, MemorySettings, RowState, Session, SessionStatus
 from zarrscope_app.presenters.request_names import host_of
 from zarrscope_app.presenters.session import waiting_words as words
 
@@ -242,7 +242,7 @@ def test_the_notebook_says_it_and_a_button_stops_it(place: str, server: WebServe
     pytest.importorskip("anywidget")
     from zarrscope_app.jupyter import Explorer
 
-    widget = Explorer(place, path="/a", post=mailbox, settings=Forgetful())
+    widget = Explorer(place, path="/a", post=mailbox, settings=MemorySettings())
     session = widget.session
     try:
         mailbox.run_until(lambda: session.slice.state.kind == "image", SECONDS)

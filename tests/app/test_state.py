@@ -22,7 +22,7 @@ from viewer import without_frame
 from zarrscope.errors import Refused
 from zarrscope.runtime.threads import Mailbox
 from zarrscope_app import cli
-from zarrscope_app.presenters import Forgetful, Session, SessionStatus, Workspace
+from zarrscope_app.presenters import MemorySettings, Session, SessionStatus, Workspace
 from zarrscope_app.presenters.image.blending import Blend
 from zarrscope_app.presenters.image.solid import Solid
 from zarrscope_app.presenters.image.solid_and_blend import NOT_DRAWN
@@ -72,7 +72,7 @@ def shown(session: Session) -> None:
 
 @pytest.fixture
 def text(place: str, mailbox: Mailbox) -> str:
-    workspace = Workspace(mailbox, Forgetful())
+    workspace = Workspace(mailbox, MemorySettings())
     session = workspace.open(place)
     mailbox.run_until(lambda: settled(session)() and bool(session.slice.state.channels))
     shown(session)
@@ -105,7 +105,7 @@ def test_the_text_tells_all_of_a_view_in_one_word(place: str, text: str) -> None
 
 
 def test_a_round_trip_through_the_presenter_and_other_axes(place: str, text: str, mailbox: Mailbox) -> None:
-    workspace = Workspace(mailbox, Forgetful())
+    workspace = Workspace(mailbox, MemorySettings())
     # as an e-mail program breaks it into lines
     session = workspace.restore("\n ".join(text[i : i + 60] for i in range(0, len(text), 60)))
     mailbox.run_until(lambda: settled(session)() and session.slice.state.locked)
@@ -123,7 +123,7 @@ def test_a_round_trip_through_the_presenter_and_other_axes(place: str, text: str
 
 
 def test_painted_as_the_presenter_paints(place: str, text: str, mailbox: Mailbox) -> None:
-    workspace = Workspace(mailbox, Forgetful())
+    workspace = Workspace(mailbox, MemorySettings())
     session = workspace.restore(text)
     mailbox.run_until(lambda: settled(session)() and session.slice.state.locked)
     rect = session.slice.take_rect()
@@ -219,7 +219,7 @@ async def copied_in_the_terminal(text: str, monkeypatch: pytest.MonkeyPatch) -> 
     """The view that the terminal copies after `text` was pasted there."""
     from zarrscope_app.tui.app import Explorer
 
-    app = Explorer(decode_view(text)["url"], settings=Forgetful())
+    app = Explorer(decode_view(text)["url"], settings=MemorySettings())
     copied: list[str] = []
     monkeypatch.setattr(app, "copy_to_clipboard", copied.append)
     async with app.run_test(size=(100, 30)) as pilot:
@@ -332,7 +332,7 @@ def with_members(text: str, **members: Any) -> str:
 
 def test_what_a_host_cannot_draw_is_said_and_kept(place: str, text: str, mailbox: Mailbox) -> None:
     beyond = {"solid": SOLID, "blend": {"url": place, "path": "/", "share": 0.25}}
-    workspace = Workspace(mailbox, Forgetful())
+    workspace = Workspace(mailbox, MemorySettings())
     session = workspace.restore(with_members(text, **beyond))
     mailbox.run_until(lambda: settled(session)() and session.slice.state.locked)
     said = [problem.headline for problem in session.problems.items]
@@ -345,7 +345,7 @@ def test_what_a_host_cannot_draw_is_said_and_kept(place: str, text: str, mailbox
 
 
 def test_the_direction_of_a_volume_is_restored_and_told(text: str, mailbox: Mailbox) -> None:
-    workspace = Workspace(mailbox, Forgetful())
+    workspace = Workspace(mailbox, MemorySettings())
     session = workspace.open(decode_view(text)["url"])
     solid = Solid(session.slice)
     session.go_to(with_members(text, solid=SOLID))
@@ -361,7 +361,7 @@ def test_the_direction_of_a_volume_is_restored_and_told(text: str, mailbox: Mail
 
 def test_a_second_image_is_restored_and_told(place: str, text: str, tmp_path: Path, mailbox: Mailbox) -> None:
     other = str(shutil.copytree(place, tmp_path / "other.zarr"))
-    workspace = Workspace(mailbox, Forgetful())
+    workspace = Workspace(mailbox, MemorySettings())
     session = workspace.open(place)
     blend = Blend(session.slice)
     member = {"url": other, "path": "/", "share": 0.25}
@@ -440,7 +440,7 @@ def test_a_text_from_elsewhere_is_refused_in_words(text: str, why: str) -> None:
     ],
 )
 def test_hostile_parts_leave_a_picture(place: str, part: dict[str, Any], mailbox: Mailbox) -> None:
-    workspace = Workspace(mailbox, Forgetful())
+    workspace = Workspace(mailbox, MemorySettings())
     session = workspace.restore(json.dumps({"zarrscope": 1, "url": place, "slice": part}))
     mailbox.run_until(lambda: settled(session)() and bool(session.slice.state.channels))
     assert session.slice.state.kind == "image"
@@ -466,7 +466,7 @@ def shelf() -> Shelf:
 
 def test_contrast_is_remembered_where_somebody_chose_it(shelf: Shelf, mailbox: Mailbox) -> None:
     labelled_image(shelf)
-    settings = Forgetful()
+    settings = MemorySettings()
     workspace = Workspace(mailbox, settings)
     session = workspace.open(shelf.address)
     session.select("/image")
@@ -499,7 +499,7 @@ def test_contrast_is_remembered_where_somebody_chose_it(shelf: Shelf, mailbox: M
 
 def test_smoothing_and_dots_are_remembered_for_all_images(shelf: Shelf, mailbox: Mailbox) -> None:
     labelled_image(shelf)
-    settings = Forgetful()
+    settings = MemorySettings()
     first = Workspace(mailbox, settings)
     session = first.open(shelf.address)
     assert session.slice.switches == (False, True)
@@ -533,7 +533,7 @@ def test_smoothing_and_dots_are_remembered_for_all_images(shelf: Shelf, mailbox:
 )
 def test_every_choice_is_remembered(choose: Callable[[Any], None], shelf: Shelf, mailbox: Mailbox) -> None:
     labelled_image(shelf)
-    settings = Forgetful()
+    settings = MemorySettings()
     workspace = Workspace(mailbox, settings)
     session = workspace.open(shelf.address)
     session.select("/image")

@@ -14,7 +14,7 @@ import pytest
 import zarrscope
 from viewer import without_frame
 from zarrscope.runtime.threads import Mailbox
-from zarrscope_app.presenters import Forgetful, Session, SessionStatus, Workspace
+from zarrscope_app.presenters import MemorySettings, Session, SessionStatus, Workspace
 from zarrscope_app.presenters.session.painted import painted
 from zarrscope_app.presenters.session.state_text import decode_view, encode_view
 
@@ -96,7 +96,7 @@ def texts(place: str) -> dict[str, str]:
     """Each view as a text that a host returned with all its members."""
     found, mailbox = {}, Mailbox()
     for kind, (path, told) in KINDS.items():
-        workspace = Workspace(mailbox, Forgetful())
+        workspace = Workspace(mailbox, MemorySettings())
         session = workspace.show_view({"url": place, "path": path, "slice": told})
         mailbox.run_until(partial(is_ready, session), SECONDS)
         height, width = session.slice.frame.shape
@@ -202,7 +202,7 @@ async def in_the_terminal(texts: dict[str, str], monkeypatch: pytest.MonkeyPatch
     """For each text, the view that the terminal copies after the text was pasted there."""
     from zarrscope_app.tui.app import Explorer
 
-    app = Explorer(decode_view(texts["crosshair"])["url"], settings=Forgetful())
+    app = Explorer(decode_view(texts["crosshair"])["url"], settings=MemorySettings())
     copied: list[str] = []
     found: dict[str, str] = {}
     monkeypatch.setattr(app, "copy_to_clipboard", copied.append)

@@ -15,7 +15,7 @@ from contracts.journeys import Shelf, labelled_image
 from terminal_hand import Screen, explore
 from terminals import Terminal as Pty
 from terminals import plane_of, terminals
-from zarrscope_app.presenters import Forgetful
+from zarrscope_app.presenters import MemorySettings
 from zarrscope_app.tui.late_answers import AnswerFilter
 from zarrscope_app.tui.lines import ROLES
 from zarrscope_app.tui.terminal import Answers, Terminal, has_light_background, read_answers
@@ -93,7 +93,7 @@ def test_every_text_is_readable(url: str, light: bool) -> None:
 
 
 def test_the_choice_is_kept(url: str) -> None:
-    settings = Forgetful()
+    settings = MemorySettings()
 
     async def choose(screen: Screen) -> None:
         await screen.command("theme")

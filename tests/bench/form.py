@@ -66,14 +66,14 @@ def measure(place: Path) -> Iterator[Gaps]:
     """The gaps between beats during each stage, in a visible window."""
     from qtpy.QtWidgets import QApplication
 
-    from zarrscope_app.presenters import Forgetful
+    from zarrscope_app.presenters import MemorySettings
     from zarrscope_app.process import own_process, tune_interpreter
     from zarrscope_app.qt.window import Window
 
     application = QApplication.instance() or QApplication(sys.argv[:1])
     own_process()
     tune_interpreter()
-    window = Window(Forgetful())
+    window = Window(MemorySettings())
     window.resize(1200, 800)
     window.show()
     application.processEvents()

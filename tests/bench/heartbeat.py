@@ -173,12 +173,12 @@ def qt(url: str, beats: int = 1000, loaded: bool = True) -> Gaps:
     from qtpy.QtCore import QEventLoop
     from qtpy.QtWidgets import QApplication
 
-    from zarrscope_app.presenters import Forgetful
+    from zarrscope_app.presenters import MemorySettings
     from zarrscope_app.process import own_process, tune_interpreter
     from zarrscope_app.qt.window import Window
 
     application = QApplication.instance() or QApplication(sys.argv[:1])
-    window = Window(Forgetful())
+    window = Window(MemorySettings())
     window.resize(1200, 800)
     window.show()
     window.open(url)

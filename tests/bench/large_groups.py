@@ -173,7 +173,7 @@ def qt(path: str, dock: bool = False) -> dict[str, Any]:
     from qtpy.QtCore import QEventLoop
     from qtpy.QtWidgets import QApplication
 
-    from zarrscope_app.presenters import Forgetful
+    from zarrscope_app.presenters import MemorySettings
     from zarrscope_app.process import own_process, tune_interpreter
 
     application = QApplication.instance() or QApplication(sys.argv[:1])
@@ -184,11 +184,11 @@ def qt(path: str, dock: bool = False) -> dict[str, Any]:
         from zarrscope_app.napari.dock import Explorer
 
         viewer = napari.Viewer(show=False)
-        shown = Explorer(viewer, settings=Forgetful())
+        shown = Explorer(viewer, settings=MemorySettings())
     else:
         from zarrscope_app.qt.window import Window
 
-        shown = Window(Forgetful())
+        shown = Window(MemorySettings())
     shown.resize(1200, 800)
     shown.show()
     with tempfile.TemporaryDirectory(prefix="zarrscope-bench-") as folder:  # loads modules and widgets

@@ -219,13 +219,13 @@ class Desk:
 
         own_process()
         with uncollected():  # as the application's main
-            from zarrscope_app.presenters import Forgetful
+            from zarrscope_app.presenters import MemorySettings
             from zarrscope_app.qt.toolkit.core import QEvent, QObject
             from zarrscope_app.qt.toolkit.widgets import QApplication
             from zarrscope_app.qt.window import Window
 
         self.application: Any = QApplication.instance() or QApplication(sys.argv[:1])
-        self.window = Window(Forgetful())
+        self.window = Window(MemorySettings())
         self.window.resize(1200, 800)
         self.painted: list[tuple[float, bool, bool]] = []
         """(when the canvas was painted, with tiles, whole)."""

@@ -25,7 +25,7 @@ def window(report: Report, stores: Iterator[tuple[Path, list[str]]]) -> None:
     from qtpy.QtGui import QAction
     from qtpy.QtWidgets import QAbstractButton, QAbstractItemView, QApplication, QLabel, QTextBrowser, QWidget
 
-    from zarrscope_app.presenters import Forgetful
+    from zarrscope_app.presenters import MemorySettings
     from zarrscope_app.qt.window import Window
 
     application = QApplication.instance() or QApplication([])
@@ -80,7 +80,7 @@ def window(report: Report, stores: Iterator[tuple[Path, list[str]]]) -> None:
         for action in frame.findChildren(QAction):
             report.look("qt actions", where, action.text())
 
-    frame = Window(Forgetful())
+    frame = Window(MemorySettings())
     frame.resize(1200, 800)
     frame.show()
     for store, nodes in stores:

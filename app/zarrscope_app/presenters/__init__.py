@@ -43,7 +43,8 @@ if TYPE_CHECKING:
     from zarrscope_app.presenters.problems import ProblemsPresenter
     from zarrscope_app.presenters.session.session import Session
     from zarrscope_app.presenters.session.view_models import SessionState, SessionStatus, Tab
-    from zarrscope_app.presenters.session.workspace import Forgetful, Recent, Settings, Workspace
+    from zarrscope_app.presenters.session.workspace import Recent, Workspace
+    from zarrscope_app.presenters.settings import MemorySettings, Settings
     from zarrscope_app.presenters.strings import Problem
     from zarrscope_app.presenters.tree.presenter import TreePresenter
     from zarrscope_app.presenters.tree.roots import RootsPresenter
@@ -66,7 +67,8 @@ _PLACES = {
         "problems": "ProblemsPresenter",
         "session.session": "Session",
         "session.view_models": "SessionState SessionStatus Tab",
-        "session.workspace": "Forgetful Recent Settings Workspace",
+        "session.workspace": "Recent Workspace",
+        "settings": "MemorySettings Settings",
         "strings": "Problem",
         "tree.presenter": "TreePresenter",
         "tree.roots": "RootsPresenter",
@@ -96,7 +98,6 @@ __all__ = [
     "EditStatus",
     "Field",
     "FieldKind",
-    "Forgetful",
     "Frame",
     "Info",
     "Item",
@@ -107,6 +108,7 @@ __all__ = [
     "LevelView",
     "LinePlot",
     "Measurement",
+    "MemorySettings",
     "MetadataPresenter",
     "Post",
     "Probe",

@@ -26,12 +26,13 @@ from zarrscope.errors.visible import visible_lines
 from zarrscope.runtime.threads import Background
 from zarrscope.view import cache as caches
 from zarrscope.view.loader import ChunkLoader
-from zarrscope_app.presenters import VIEWS, CoalescedCall, Forgetful, JobState, Session, Settings, Workspace, strings
+from zarrscope_app.presenters import VIEWS, CoalescedCall, JobState, Session, Settings, Workspace, strings
 from zarrscope_app.presenters import strings_terminal as words
 from zarrscope_app.presenters.commands import FOOTERS, LABELS, command
 from zarrscope_app.presenters.form.presenter import EditStatus
 from zarrscope_app.presenters.session.bookmarks import Bookmarks
 from zarrscope_app.presenters.session.polling import GrowthPolling
+from zarrscope_app.presenters.settings import MemorySettings
 from zarrscope_app.tui import emoji
 from zarrscope_app.tui.characters import CellRendering
 from zarrscope_app.tui.closing import Leaving
@@ -98,7 +99,7 @@ class Explorer(App[int]):
         recent addresses, and the theme if `theme` is "auto" (theme.py)."""
         self.terminal = terminal or Terminal()
         super().__init__(**options)
-        settings = settings or Forgetful()
+        settings = settings or MemorySettings()
         self.themes = Themes(self, settings, self.terminal, theme)
         load_early()
         self.read_only = read_only

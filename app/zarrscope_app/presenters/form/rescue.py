@@ -18,7 +18,7 @@ from dataclasses import replace
 from datetime import datetime
 from hashlib import blake2b
 from itertools import count
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from psygnal import Signal
 
@@ -29,6 +29,7 @@ from zarrscope.nodes.mending import whole_document
 from zarrscope.runtime.threads import JobResult, Owner
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form.draft import Draft, differences
+from zarrscope_app.presenters.settings import Settings
 
 if TYPE_CHECKING:
     from zarrscope.nodes.hierarchy import Hierarchy
@@ -38,25 +39,6 @@ VERSION = 1
 _counted = count(1)
 _open: set[str] = set()
 """Names of the files of open sessions of this process."""
-
-
-class Keeper(Protocol):
-    """Stores small private texts by name; they outlive the process."""
-
-    def load(self, name: str) -> str | None:
-        """The text stored under a name; None if there is none, or if it cannot be read."""
-
-    def store(self, name: str, text: str) -> None:
-        """Stores a text under a name, in place of the former one."""
-
-    def unwritable(self) -> str:
-        """The place where nothing can be stored; "" if texts outlive the process, or are not meant to."""
-
-    def names(self, start: str) -> list[str]:
-        """The names that begin with `start` and have a text."""
-
-    def remove(self, name: str) -> None:
-        """Removes the text of a name; a name without a text is no error."""
 
 
 @frozen
@@ -81,8 +63,8 @@ class Rescue:
 
     changed = Signal()
 
-    def __init__(self, url: str, edit: EditPresenter, owner: Owner, keeper: Keeper) -> None:
-        self._edit, self._owner, self._keeper = edit, owner, keeper
+    def __init__(self, url: str, edit: EditPresenter, owner: Owner, settings: Settings) -> None:
+        self._edit, self._owner, self._settings = edit, owner, settings
         self._stored: str | None = None
         """The drafts as last stored; None if there is no file."""
         self._busy = self._hidden = self._closed = False
@@ -97,7 +79,7 @@ class Rescue:
         self._start = f"unsaved-{blake2b(url.encode(), digest_size=8).hexdigest()}-"
         self._name = f"{self._start}{os.getpid()}-{next(_counted)}"
         _open.add(self._name)
-        self._found += [kept for name in self._keeper.names(self._start) if (kept := self._read(name)) is not None]
+        self._found += [kept for name in self._settings.names(self._start) if (kept := self._read(name)) is not None]
 
     def move(self, url: str, entry: str) -> None:
         """Keeps edits under the address of another hierarchy from now on, in which the former root is the node `entry`.
@@ -113,7 +95,7 @@ class Rescue:
 
     def _read(self, name: str) -> RescuedEdits | None:
         try:
-            told = json.loads(self._keeper.load(name) or "")
+            told = json.loads(self._settings.load(name) or "")
             if told["zarrscope"] != VERSION or told["url"] != self._url or name in _open:
                 return None
             if _runs(told["process"], told["host"]):
@@ -154,11 +136,11 @@ class Rescue:
 
     def _write(self, drafts: str | None) -> None:
         if drafts is None:
-            self._keeper.remove(self._name)
+            self._settings.remove(self._name)
             return
         about = {"zarrscope": VERSION, "url": self._url, "when": f"{datetime.now():%Y-%m-%d %H:%M}",
                  "process": os.getpid(), "host": platform.node()}  # fmt: skip
-        self._keeper.store(self._name, f'{json.dumps(about)[:-1]}, "drafts": {drafts}}}')
+        self._settings.store(self._name, f'{json.dumps(about)[:-1]}, "drafts": {drafts}}}')
 
     def close(self) -> None:
         """Called when the session ends; stores unsaved edits at once."""
@@ -170,7 +152,7 @@ class Rescue:
     def drop(self) -> None:
         """Drops the unsaved edits, as the person decided."""
         self._closed = True
-        self._keeper.remove(self._name)
+        self._settings.remove(self._name)
         _open.discard(self._name)
 
     # ------------------------------------------------------------------ offering
@@ -194,7 +176,7 @@ class Rescue:
     def discard(self) -> None:
         """Deletes the edits that were offered."""
         for kept in self._found:
-            self._keeper.remove(kept.name)
+            self._settings.remove(kept.name)
         self._found, self._wanted = [], False
         self.changed.emit()
 
@@ -232,7 +214,7 @@ class Rescue:
                     # Written before older files are removed, so that a crash loses nothing.
                     self._write(self._drafts())
                 for kept in found:
-                    self._keeper.remove(kept.name)
+                    self._settings.remove(kept.name)
                 self._found = []
             else:
                 self._hidden = True

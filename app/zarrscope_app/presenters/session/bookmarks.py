@@ -3,22 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import Protocol
 
 from zarrscope.model.frozen import frozen
 from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.settings import Settings
 
 MAX_BOOKMARKS = 100
-
-
-class Keeps(Protocol):
-    """The storage of texts by name (Settings in workspace.py)."""
-
-    def load(self, name: str) -> str | None:
-        """The text stored under a name; None if there is none, or if it cannot be read."""
-
-    def store(self, name: str, text: str) -> None:
-        """Stores a text under a name, in place of the former one."""
 
 
 @frozen
@@ -32,7 +22,7 @@ class Bookmark:
 class Bookmarks:
     """The bookmarked views, oldest first."""
 
-    def __init__(self, settings: Keeps) -> None:
+    def __init__(self, settings: Settings) -> None:
         self._settings = settings
 
     @property

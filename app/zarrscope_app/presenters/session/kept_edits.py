@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from zarrscope_app.presenters import strings
-from zarrscope_app.presenters.form.rescue import Keeper, Rescue
+from zarrscope_app.presenters.form.rescue import Rescue
 from zarrscope_app.presenters.session.part import SessionPart
+from zarrscope_app.presenters.settings import Settings
 
 
 class KeepsEdits(SessionPart):
@@ -12,11 +13,11 @@ class KeepsEdits(SessionPart):
 
     rescue: Rescue | None = None
 
-    def keep_edits(self, keeper: Keeper) -> None:
+    def keep_edits(self, settings: Settings) -> None:
         """Starts to store unsaved edits so that they outlive the process, and offers those of an earlier run."""
-        self.rescue = Rescue(self.url, self.edit, self.owner, keeper)
+        self.rescue = Rescue(self.url, self.edit, self.owner, settings)
         self.rescue.changed.connect(self._refresh)
-        self.problems.note = _unkept(keeper.unwritable())
+        self.problems.note = _unkept(settings.unwritable())
         self._refresh()
 
     def put_back(self) -> None:

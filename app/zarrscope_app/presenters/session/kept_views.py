@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from hashlib import blake2b
-from typing import Any, Protocol
+from typing import Any
 
 from zarrscope.errors import Refused, ZarrscopeError
 from zarrscope.errors.confidential import without_numbers
@@ -18,22 +18,13 @@ from zarrscope_app.presenters.image.saved_view import restore_labels, whole_view
 from zarrscope_app.presenters.session.part import SessionPart
 from zarrscope_app.presenters.session.state_text import decode_view, encode_view
 from zarrscope_app.presenters.session.view_models import crumbs, place_name
+from zarrscope_app.presenters.settings import Settings
 from zarrscope_app.presenters.tree.presenter import TreePresenter
 
 MOST_SEEN = 12
 """The most images displayed earlier in a session that are offered for laying over the picture."""
 MOST_IMAGES = 200
 """The most images whose settings are remembered; those displayed longest ago are dropped."""
-
-
-class TextStorage(Protocol):
-    """Stores small private texts by name; they outlive the process."""
-
-    def load(self, name: str) -> str | None:
-        """The text stored under a name; None if there is none, or if it cannot be read."""
-
-    def store(self, name: str, text: str) -> None:
-        """Stores a text under a name, in place of the former one."""
 
 
 class LastDisplaySettings:
@@ -44,12 +35,12 @@ class LastDisplaySettings:
     SWITCHES = "picture"
     """The name under which smoothing and dots are stored, which hold for all images."""
 
-    def __init__(self, store: TextStorage) -> None:
-        self._store = store
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
 
     def _all(self, name: str = NAME) -> dict[str, Any]:
         try:
-            found = json.loads(self._store.load(name) or "{}")
+            found = json.loads(self._settings.load(name) or "{}")
         except (ValueError, RecursionError):
             return {}
         return found if isinstance(found, dict) else {}
@@ -65,7 +56,7 @@ class LastDisplaySettings:
             return
         found.pop(key, None)
         found[key] = dict(chosen)
-        self._store.store(self.NAME, json.dumps(dict([*found.items()][-MOST_IMAGES:])))
+        self._settings.store(self.NAME, json.dumps(dict([*found.items()][-MOST_IMAGES:])))
 
     def of(self, url: str, path: str) -> object:
         """The last display settings of an image; None if unknown."""
@@ -73,7 +64,7 @@ class LastDisplaySettings:
 
     def keep_switches(self, smooth: bool, dots: bool) -> None:
         """Remembers whether enlarged pixels are smoothed, and whether missing chunks have dots."""
-        self._store.store(self.SWITCHES, json.dumps({"smooth": smooth, "dots": dots}))
+        self._settings.store(self.SWITCHES, json.dumps({"smooth": smooth, "dots": dots}))
 
     def switches(self) -> tuple[bool, bool]:
         """(smooth, dots) as a person last set them."""

@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 from psygnal import Signal
 
@@ -21,54 +21,9 @@ from zarrscope_app.presenters.session.dropped import Drop
 from zarrscope_app.presenters.session.kept_views import LastDisplaySettings
 from zarrscope_app.presenters.session.session import Session
 from zarrscope_app.presenters.session.state_text import decode_view
+from zarrscope_app.presenters.settings import MemorySettings, Settings
 from zarrscope_app.presenters.tree.presenter import TreePresenter
 from zarrscope_app.presenters.tree.roots import RootsPresenter
-
-
-class Settings(Protocol):
-    """Stores small private texts by name, which outlive the process (zarrscope_app.settings stores them in files)."""
-
-    def load(self, name: str) -> str | None:
-        """The text stored under a name; None if there is none, or if it cannot be read."""
-
-    def store(self, name: str, text: str) -> None:
-        """Stores a text under a name, in place of the former one."""
-
-    def unwritable(self) -> str:
-        """The place where nothing can be stored; "" if texts outlive the process, or are not meant to."""
-
-    def names(self, start: str) -> list[str]:
-        """The names that begin with `start` and have a text."""
-
-    def remove(self, name: str) -> None:
-        """Removes the text of a name; a name without a text is no error."""
-
-
-class Forgetful:
-    """Settings that last as long as the process: for tests, and for hosts that must not write files."""
-
-    def __init__(self) -> None:
-        self._texts: dict[str, str] = {}
-
-    def load(self, name: str) -> str | None:
-        """The text stored under a name in this process; None if there is none."""
-        return self._texts.get(name)
-
-    def store(self, name: str, text: str) -> None:
-        """Keeps a text under a name until the process ends."""
-        self._texts[name] = text
-
-    def unwritable(self) -> str:
-        """Nothing is meant to outlive the process."""
-        return ""
-
-    def names(self, start: str) -> list[str]:
-        """The names that begin with `start`, in the order of storing."""
-        return [name for name in self._texts if name.startswith(start)]
-
-    def remove(self, name: str) -> None:
-        """Forgets the text of a name; a name without a text is no error."""
-        self._texts.pop(name, None)
 
 
 @frozen
@@ -95,7 +50,7 @@ class Workspace:
 
     def __init__(self, post: Post, settings: Settings | None = None, make: Callable[..., Session] = Session) -> None:
         self._post = post
-        self._settings: Settings = settings if settings is not None else Forgetful()
+        self._settings: Settings = settings if settings is not None else MemorySettings()
         self._make = make
         self._bookmarks = Bookmarks(self._settings)
         self._sessions: list[Session] = []
