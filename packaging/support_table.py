@@ -214,7 +214,7 @@ def stores() -> str:
         addresses = ", ".join(f"`{each}://`" for each in (scheme, *kind.also))
         can = ["yes" if ability in kind.abilities else "no" for ability in ("read", "list", "write", "conditional")]
         extra = f"`[{kind.extra}]`" if kind.extra else ""
-        proof = _proof(*STORE_PROOFS.get(scheme, ("", ("test_stores",))))
+        proof = _proof(*STORE_PROOFS.get(scheme, ("", ("test_store_contracts",))))
         rows.append(f"| {addresses} | {kind.opens} | {' | '.join(can)} | {extra} | {proof} |")
     opens = "an Icechunk repository, recognised by its files: the branch main"
     rows.append(f"| a path, `s3://` | {opens} | yes | yes | no | no | `icechunk` | {_proof(*ICECHUNK_PROOF)} |")

@@ -15,7 +15,7 @@ import pytest
 
 import zarrscope
 from contracts.looking import Looking, fill
-from contracts.places import PLACES, Services
+from contracts.places import PLACES, SERVICES, Services
 from zarrscope.errors import Unreadable
 from zarrscope.runtime.threads import Mailbox
 from zarrscope.stores.memory import MemoryStore
@@ -121,9 +121,6 @@ def travel(journey: Looking, fail: Callable[..., None], writable: bool) -> None:
     assert session.hierarchy["/more/inside"].attributes == {"stain": "DAPI"}
 
 
-DISTANT = [kind for kind in PLACES if kind in ("http", "s3", "gs", "abfs", "redis", "ssh", "sftp")]
-
-
 def silence(place: Any, store: Store) -> tuple[Callable[[], object], Callable[[], object]]:
     """Returns two functions: the first makes the remote side of a store stop answering, the second lets it answer
     again."""
@@ -134,7 +131,7 @@ def silence(place: Any, store: Store) -> tuple[Callable[[], object], Callable[[]
     return lambda: far.send_signal(signal.SIGSTOP), lambda: far.send_signal(signal.SIGCONT)
 
 
-@pytest.mark.parametrize("kind", DISTANT)
+@pytest.mark.parametrize("kind", SERVICES)
 def test_a_silent_store_is_named_and_need_not_be_waited_for(
     kind: str, services: Services, values: dict[str, bytes], tmp_path: Path, mailbox: Mailbox
 ) -> None:

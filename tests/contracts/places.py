@@ -101,6 +101,23 @@ class Services:
 
 Kind = Callable[[Path, Services, Mapping[str, bytes]], AbstractContextManager[Place]]
 """Makes a place with these values in a folder, with the servers that it needs."""
+PLACES: dict[str, Kind] = {}
+"""A place for each kind of store in the table (zarrscope.stores.registry)."""
+DISKS: dict[str, str] = {}
+"""The address of each kind of store that can be in the folder {disk} of this machine; PORT is that of its server."""
+
+
+def example(scheme: str, *, disk: str | None) -> Callable[[Kind], Kind]:
+    """Decorates the example of a kind of store: all that the tests that walk the table need. `disk`: see DISKS; None if
+    the values are in memory, or on a disk that only a server knows."""
+
+    def add(kind: Kind) -> Kind:
+        PLACES[scheme] = kind
+        if disk is not None:
+            DISKS[scheme] = disk
+        return kind
+
+    return add
 
 
 def _of_address(address: str, values: Mapping[str, bytes], options: Mapping[str, Any] | None = None) -> Place:
@@ -118,11 +135,13 @@ def _of_address(address: str, values: Mapping[str, bytes], options: Mapping[str,
     return place
 
 
+@example("file", disk="{disk}/x.zarr")
 @contextmanager
 def folder(where: Path, services: Services, values: Mapping[str, bytes]) -> Iterator[Place]:
     yield _of_address(str(where / "x.zarr"), values)
 
 
+@example("zip", disk="{disk}/x.zip")
 @contextmanager
 def archive(where: Path, services: Services, values: Mapping[str, bytes]) -> Iterator[Place]:
     with zipfile.ZipFile(where / "x.zip", "w"):
@@ -130,11 +149,13 @@ def archive(where: Path, services: Services, values: Mapping[str, bytes]) -> Ite
     yield _of_address(str(where / "x.zip"), values)
 
 
+@example("memory", disk=None)
 @contextmanager
 def memory(where: Path, services: Services, values: Mapping[str, bytes]) -> Iterator[Place]:
     yield _of_address(f"memory://places-{next(_numbers)}", values)
 
 
+@example("object", disk=None)
 @contextmanager
 def given(where: Path, services: Services, values: Mapping[str, bytes]) -> Iterator[Place]:
     held = dict(values)
@@ -153,6 +174,7 @@ def database(scheme: str, *packages: str) -> Kind:
     return kind
 
 
+@example("redis", disk=None)
 @contextmanager
 def redis(where: Path, services: Services, values: Mapping[str, bytes]) -> Iterator[Place]:
     """A Redis server if one is installed, else a fake one in this process, without a network."""
@@ -175,6 +197,7 @@ def redis(where: Path, services: Services, values: Mapping[str, bytes]) -> Itera
         yield Place(lambda mode="a", **settings: RedisStore(address, writable=True, **settings))
 
 
+@example("http", disk=None)
 @contextmanager
 def web(where: Path, services: Services, values: Mapping[str, bytes]) -> Iterator[Place]:
     served = {f"x/{key}": value for key, value in values.items()}
@@ -188,6 +211,7 @@ def web(where: Path, services: Services, values: Mapping[str, bytes]) -> Iterato
         yield Place(lambda mode="r", **settings: open_store(address, "r", settings), cable, address, replaced=replace)
 
 
+@example("reference", disk=None)
 @contextmanager
 def references(where: Path, services: Services, values: Mapping[str, bytes]) -> Iterator[Place]:
     file = where / "x.json"
@@ -201,6 +225,7 @@ def references(where: Path, services: Services, values: Mapping[str, bytes]) -> 
     yield Place(lambda mode="r", **settings: open_store(address, "r", settings), address=address, replaced=write)
 
 
+@example("s3", disk=None)
 @contextmanager
 def s3(where: Path, services: Services, values: Mapping[str, bytes]) -> Iterator[Place]:
     name = f"place-{next(_numbers)}"
@@ -212,6 +237,7 @@ def s3(where: Path, services: Services, values: Mapping[str, bytes]) -> Iterator
         yield place
 
 
+@example("gs", disk=None)
 @contextmanager
 def google(where: Path, services: Services, values: Mapping[str, bytes]) -> Iterator[Place]:
     if (why := servers.missing("gcs")) is not None:
@@ -224,6 +250,7 @@ def google(where: Path, services: Services, values: Mapping[str, bytes]) -> Iter
         yield place
 
 
+@example("abfs", disk=None)
 @contextmanager
 def azure(where: Path, services: Services, values: Mapping[str, bytes]) -> Iterator[Place]:
     if (why := servers.missing("azure")) is not None:
@@ -241,6 +268,7 @@ def azure(where: Path, services: Services, values: Mapping[str, bytes]) -> Itera
         yield place
 
 
+@example("ssh", disk="ssh://127.0.0.1{disk}/x.zarr")
 @contextmanager
 def ssh(where: Path, services: Services, values: Mapping[str, bytes]) -> Iterator[Place]:
     """A remote side that OpenSSH's server starts if it is installed, else this machine's shell."""
@@ -259,6 +287,7 @@ def ssh(where: Path, services: Services, values: Mapping[str, bytes]) -> Iterato
     held.close()
 
 
+@example("sftp", disk="sftp://127.0.0.1:PORT{disk}/x.zarr")
 @contextmanager
 def sftp(where: Path, services: Services, values: Mapping[str, bytes]) -> Iterator[Place]:
     if (why := servers.missing("sshd")) is not None:
@@ -272,14 +301,11 @@ def sftp(where: Path, services: Services, values: Mapping[str, bytes]) -> Iterat
 
 
 DATABASES = [name for name, kind in STORES.items() if kind.form == "file"]
-"""The stores in one file of this computer, which need no case of their own in the tables of tests."""
-PLACES: dict[str, Kind] = {
-    **{name: database(name, *STORES[name].needs) for name in DATABASES},
-    "file": folder, "zip": archive, "memory": memory, "object": given, "redis": redis,
-    "http": web, "reference": references, "s3": s3, "gs": google, "abfs": azure,
-    "ssh": ssh, "sftp": sftp,
-}  # fmt: skip
-"""A place for each kind of store in the table (zarrscope.stores.registry)."""
+"""The stores in one file of this computer, which need no example."""
+for _name in DATABASES:
+    example(_name, disk=f"{_name}://{{disk}}/x.{_name}")(database(_name, *STORES[_name].needs))
+SERVICES = [name for name, kind in STORES.items() if kind.form in ("url", "bucket")]
+"""The stores on other machines."""
 WRITABLE = [name for name, kind in STORES.items() if "write" in kind.abilities]
 
-__all__ = ["DATABASES", "PLACES", "SETTINGS", "WRITABLE", "Place", "Services"]
+__all__ = ["DATABASES", "DISKS", "PLACES", "SERVICES", "SETTINGS", "WRITABLE", "Place", "Services"]

@@ -22,7 +22,7 @@ import pytest
 import servers
 from contracts.absence import VALUES
 from contracts.hostile_http import BEHAVIOURS, Ask, Hangup, hostile
-from contracts.places import COMMAND, DATABASES, NEAR, PLACES, Services
+from contracts.places import COMMAND, DATABASES, NEAR, PLACES, Place, Services
 from contracts.service_answers import PAGE, XML, answered, bucket, fault, tags, well
 from zarrscope.stores.address import open_store
 from zarrscope.stores.local.read import FileReader
@@ -478,33 +478,47 @@ def sftp(where: Path, services: Services, patch: pytest.MonkeyPatch) -> Iterator
     if (why := servers.missing("sshd")) is not None:
         pytest.skip(why)
     with PLACES["sftp"](where, services, VALUES) as place:
-        root = where / "x.zarr"
-        wire = place.wire
-        assert wire is not None
-
-        @contextmanager
-        def refused(key: str) -> Iterator[None]:
-            wire.refuse()
-            wire.cut()
-            yield
-            wire.refuse(False)
-
-        @contextmanager
-        def silent(key: str) -> Iterator[None]:
-            wire.hold()
-            yield
-            wire.release()
-            wire.cut()
-
-        faults: dict[str, Fault] = {
-            "dangling link": lambda key: _dangling(root / key), "refused": refused, "silent": silent,
-        }  # fmt: skip
+        faults = {"dangling link": lambda key: _dangling(where / "x.zarr" / key), **_of_the_wire(place)}
         yield Faulty(lambda: place.opened("r", **QUICK), faults)
+
+
+def _of_the_wire(place: Place) -> dict[str, Fault]:
+    """The faults that every service can have: it refuses connections, or it does not answer."""
+    assert place.wire is not None, "A store that is no service needs a row of its own in KINDS."
+    wire = place.wire
+
+    @contextmanager
+    def refused(key: str) -> Iterator[None]:
+        wire.refuse()
+        wire.cut()
+        yield
+        wire.refuse(False)
+
+    @contextmanager
+    def silent(key: str) -> Iterator[None]:
+        wire.hold()
+        yield
+        wire.release()
+        wire.cut()
+
+    return {"refused": refused, "silent": silent}
+
+
+def wired(scheme: str) -> Kind:
+    """A service behind the wire of its place."""
+
+    @contextmanager
+    def kind(where: Path, services: Services, patch: pytest.MonkeyPatch) -> Iterator[Faulty]:
+        with PLACES[scheme](where, services, VALUES) as place:
+            yield Faulty(lambda: place.opened("r", **QUICK), _of_the_wire(place))
+
+    return kind
 
 
 _LOCAL = ("not allowed", "broken disk", "stale handle", "broken when read", "dangling link")
 _WEB = tuple(ANSWERS)
 _OBJECT = ("OSError", "PermissionError", "another error")
+_WIRE = ("refused", "silent")
 _MORE_OF_DATABASES = {"sqlite": ("locked",)}
 KINDS: dict[str, tuple[Kind, tuple[str, ...]]] = {
     "file": (folder, _LOCAL),
@@ -519,10 +533,11 @@ KINDS: dict[str, tuple[Kind, tuple[str, ...]]] = {
     "reference": (references, (*_WEB, "nonsense", "gone")),
     **{name: (service(name), _WEB) for name, kind in STORES.items() if "obstore" in kind.needs},
     "ssh": (ssh, ("dangling link", "no connection")),
-    "sftp": (sftp, ("dangling link", "refused", "silent")),
+    "sftp": (sftp, ("dangling link", *_WIRE)),
 }
 """For each kind of store in the registry, how it is made to fail and the names of these ways. Variants have longer
-names."""
+names. Services without a row of their own get the faults of the wire of their place."""
 WITHOUT = {"memory": "a dict of this process: nothing can keep it from answering"}
+KINDS |= {name: (wired(name), _WIRE) for name in STORES if name not in KINDS | WITHOUT}
 
 __all__ = ["ANSWERS", "KINDS", "QUICK", "WITHOUT", "Faulty"]

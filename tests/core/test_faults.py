@@ -22,7 +22,7 @@ from typing import Any
 import pytest
 
 from contracts.hostile_http import hostile
-from contracts.places import PLACES, WRITABLE, Place, Services
+from contracts.places import PLACES, SERVICES, WRITABLE, Place, Services
 from contracts.service_answers import (
     ABSENT_ANSWER,
     ANSWERS,
@@ -45,7 +45,7 @@ from zarrscope.stores.registry import STORES
 from zarrscope.stores.ssh import client
 
 VALUES = {"zarr.json": b'{"zarr_format":3,"node_type":"group"}', "a/b": b"0123456789", "a/c": bytes(range(256)) * 40}
-WIRED = ["http", "s3", "gs", "abfs", "sftp", "redis"]
+WIRED = [name for name in SERVICES if name != "ssh"]  # whose connection is a process
 
 
 @pytest.fixture

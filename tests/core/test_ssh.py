@@ -25,7 +25,6 @@ import pytest
 
 import servers
 import zarrscope
-from contracts.store import Writing
 from narrowing import as_array
 from zarrscope.errors import Conflict, TooLarge, Unreadable
 from zarrscope.model.metadata import CodecSpec, Configuration
@@ -55,21 +54,6 @@ def connection(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     store = opened(tmp_path_factory.mktemp("held"))
     yield
     store.close()
-
-
-class TestSSH(Writing):
-    @pytest.fixture(autouse=True)
-    def _folder(self, tmp_path: Path) -> None:
-        self.folder = tmp_path
-
-    def empty(self) -> SSHStore:
-        return opened(Path(tempfile.mkdtemp(dir=self.folder)))
-
-    def filled(self, values: Mapping[str, bytes]) -> SSHStore:
-        store = self.empty()
-        for key, value in values.items():
-            store.set(key, value)
-        return store
 
 
 def test_a_hierarchy_is_written_edited_and_read(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Mappings and databases in one file run the store contract; zarr-python 2.18 reads what zarrscope writes, and the
+"""Mappings run the store contract; zarr-python 2.18 reads the databases in one file that zarrscope writes, and the
 reverse.
 """
 
@@ -22,7 +22,6 @@ import zarrscope
 from contracts.store import Reading, Writing
 from machine import zarr2
 from narrowing import as_array, as_group, not_none
-from temporary import new_folder
 from zarrscope.check.hierarchy import check
 from zarrscope.errors import NotFound, Refused, Unreadable, Unsupported
 from zarrscope.stores.address import open_store, split_address
@@ -62,26 +61,6 @@ class TestFrozenMapping(Reading):
         from types import MappingProxyType
 
         return MappingStore(MappingProxyType(dict(values)))
-
-
-def database(scheme: str) -> Store:
-    return open_store(f"{scheme}://{new_folder()}/x.{scheme}", "w-")
-
-
-class TestSQLite(Writing):
-    def empty(self) -> Store:
-        return database("sqlite")
-
-
-class TestDbm(Writing):
-    def empty(self) -> Store:
-        return database("dbm")
-
-
-@pytest.mark.skipif(find_spec("lmdb") is None, reason="lmdb is not installed")
-class TestLMDB(Writing):
-    def empty(self) -> Store:
-        return database("lmdb")
 
 
 def test_a_mapping_opens_by_itself() -> None:

@@ -1,4 +1,4 @@
-"""Redis: the store contract over fakeredis and, where installed, a Redis server; zarr-python 2.18 on the other side."""
+"""Redis: the store contract over fakeredis; zarr-python 2.18 on the other side."""
 
 from __future__ import annotations
 
@@ -45,22 +45,6 @@ class TestFakeRedis(Writing):
 def server() -> Iterator[str]:
     with servers.redis() as url:
         yield url
-
-
-@pytest.mark.needs("redis")
-class TestRedis(Writing):
-    @pytest.fixture(autouse=True)
-    def _server(self, server: str) -> Iterator[None]:
-        self.url = server
-        self.opened: list[Store] = []
-        yield
-        for store in self.opened:
-            store.close()
-
-    def empty(self) -> Store:
-        store = RedisStore(f"{self.url}/0/p{next(_numbers)}", writable=True)
-        self.opened.append(store)
-        return store
 
 
 def test_addresses(fake: str) -> None:

@@ -9,11 +9,10 @@ import shlex
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ import pytest
 import servers
 import zarrscope
 from contracts.counting import count_up
-from contracts.store import VALUES, Writing
+from contracts.store import VALUES
 from contracts.wire import Wire, eventually, wire
 from narrowing import as_array
 from zarrscope import convert
@@ -56,24 +55,6 @@ def held(sshd: list[str]) -> Iterator[None]:
 def opened(sshd: list[str], root: str | Path, *, port: int | None = None, writable: bool = True, **options: Any) -> Any:
     url = f"sftp://127.0.0.1:{port or servers.port_of(sshd)}{root}"
     return SFTPStore(url, writable=writable, **{**servers.sftp_options(sshd, port), **options})
-
-
-class TestSFTP(Writing):
-    @pytest.fixture(autouse=True)
-    def _folder(self, tmp_path: Path, sshd: list[str]) -> None:
-        self.folder, self.sshd = tmp_path, sshd
-
-    def empty(self) -> SFTPStore:
-        store: SFTPStore = opened(self.sshd, tempfile.mkdtemp(dir=self.folder))
-        return store
-
-    def filled(self, values: Mapping[str, bytes]) -> SFTPStore:
-        store = self.empty()
-        for key, value in values.items():
-            path = Path(store._path(key))
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(value)
-        return store
 
 
 @pytest.fixture

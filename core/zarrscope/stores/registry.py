@@ -1,6 +1,6 @@
 """The table of stores: the scheme of each, the packages that it needs, and its abilities.
 
-A new kind of store needs a row here, a module with its opener, and a class in the test suite tests/contracts/store.py.
+A new kind of store needs a row here, a module with its opener, and an example in tests/contracts/places.py.
 Another package adds a kind of store by an entry point in the group "zarrscope.stores": its name is the scheme, its
 value a `StoreKind`.
 """
