@@ -1,4 +1,4 @@
-"""sftp://: the contract of stores over OpenSSH's server on this machine, and broken connections."""
+"""sftp:// over OpenSSH's server on this machine: reading, writing, and broken connections."""
 
 from __future__ import annotations
 
