@@ -132,6 +132,9 @@ def test_a_bucket_is_read_with_the_credentials_that_work(
         array = h["/a"]
         assert isinstance(array, zarrscope.Array)
         assert array[...].tolist() == [1, 2, 3, 4]
+    with zarrscope.open(url.replace("ice/x", "ice/x/a"), storage_options=options) as h:
+        assert h.initial_path.strip("/") == "a"
+        assert as_array(h["/a"])[...].tolist() == [1, 2, 3, 4]
 
 
 # ---------------------------------------------------------------------- faults

@@ -1,24 +1,28 @@
 """Finds the hierarchy that encloses a node whose address names the node alone: "cells.zarr/images/0".
 
-`open` takes such an address as that of the node. A program that shows whole hierarchies opens the one around it.
+`open` takes such an address as that of the node. A program that shows whole hierarchies opens the one around it. Only
+if nothing is at the address, `open` itself looks for a store around it whose nodes are no folders.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from itertools import islice
+from typing import Any
 
 from zarrscope.dialects import PROBES, detect
-from zarrscope.errors import ZarrscopeError
+from zarrscope.errors import Unsupported, ZarrscopeError
 from zarrscope.model.node_path import paths_above
 from zarrscope.nodes.detect import MAX_PARENTS, fetch
 from zarrscope.nodes.hierarchy import Hierarchy
 from zarrscope.nodes.internals import node_context
-from zarrscope.stores.address import Address, open_store, parents, split_address
+from zarrscope.stores.address import REFERENCES, Address, open_store, parents, split_address, store_at
 
 ENDINGS = (".zarr", ".n5")
 """Endings of names that say by themselves that a hierarchy begins there."""
+_OF_PARQUET = ".zmetadata"
+"""The file in each folder of references in parquet."""
 
 
 def opened_around(open: Callable[[str], Hierarchy], text: str) -> tuple[Hierarchy, str]:
@@ -38,7 +42,60 @@ def opened_around(open: Callable[[str], Hierarchy], text: str) -> tuple[Hierarch
             found.initial_path = f"/{place.node_path}"
             return found, around
         found.close()
-    return open(text), ""
+    found = open(text)
+    return found, _store_found_around(text, found)
+
+
+def _store_found_around(text: str, found: Hierarchy) -> str:
+    """The address of the store of a hierarchy that was opened at an address of a node which does not state where the
+    store ends; "" if the address names the store."""
+    try:
+        stated = split_address(text).node_path
+    except ZarrscopeError:  # it was opened by a host's own function
+        return ""
+    return "" if stated or not found.initial_path.strip("/") else Address(found.store.url).text
+
+
+def opened_within(
+    open: Callable[[Address], Hierarchy], address: Address, options: Mapping[str, Any] | None
+) -> Hierarchy | None:
+    """Opens, by `open`, the Icechunk repository or the reference file within which a node is, if there is nothing at
+    the address itself: no file has the path of such a node. None if there is no such store or it has no such node.
+
+    Raises Unsupported if there is such a store, but a package is missing that reads it.
+    """
+    for place in _stores_around(address, options):
+        try:
+            found = open(place)
+        except Unsupported:
+            raise
+        except ZarrscopeError:
+            continue
+        if _holds(found, place.node_path):
+            return found
+        found.close()
+    return None
+
+
+def _stores_around(address: Address, options: Mapping[str, Any] | None) -> Iterator[Address]:
+    """Yields the addresses of the node in the Icechunk repositories and reference files among the folders above, the
+    innermost first. Repositories are looked for only where icechunk.py can open them; that takes one listing per folder
+    above, and a reference file one request if the name ends as those of reference files do."""
+    if address.node_path or address.store_url.startswith(("zip:", "reference:")):
+        return
+    from zarrscope.stores.icechunk import REPOSITORY_SCHEMES, is_repository  # only failed addresses need it
+
+    for above in islice(parents(address), 1, MAX_PARENTS + 1):
+        scheme, bare = above.store_url.partition(":")[0], above.store_url.partition("?")[0].lower()
+        try:
+            if bare.endswith(REFERENCES):
+                if not bare.endswith(".json") and not fetch(store_at(above.store_url, "r", options), [_OF_PARQUET]):
+                    continue
+                yield Address(f"reference://::{above.store_url}", above.node_path)
+            elif scheme in REPOSITORY_SCHEMES and is_repository(store_at(above.store_url, "r", options)):
+                yield above
+        except ZarrscopeError:
+            continue
 
 
 def _holds(hierarchy: Hierarchy, path: str) -> bool:

@@ -121,14 +121,19 @@ def open(
                 given.store.allow_outside = True
             return _at_node(given, given.store, mode, (dialect, lenient, consolidated, fallbacks))
         url = given.address
-    from zarrscope.stores.address import split_address, store_at
+    from zarrscope.stores.address import split_address
 
     address = split_address(url)
+    how = dialect or address.dialect or None, lenient, consolidated, fallbacks
+
+    def open_at(place: Address) -> Hierarchy:
+        found = _opened(_store_at(place, mode, storage_options, follow_links, document_limit), mode, *how)
+        found._nodes.owns_store = True
+        found.initial_path = _initial_path(found, place.node_path)
+        return found
+
     try:
-        store = store_at(address.store_url, mode, storage_options, follow_links=follow_links)
-        store.document_limit = document_limit
-        store.remark = ". ".join(each.rstrip(".") for each in (*address.remarks, store.remark) if each)
-        found = _opened(store, mode, dialect or address.dialect or None, lenient, consolidated, fallbacks)
+        found = open_at(address)
     except NotFound as error:
         if address.dialect and dialect is None and (other := _found_besides(address, storage_options)):
             said = dialect_named(address.dialect).title
@@ -137,13 +142,33 @@ def open(
                 store=address.public_url,
                 advice="Leave the format out of the address.",
             ) from error
-        above = look_above(address) if mode in ("r", "r+") else None
-        if above is not None:
-            error.advice = above
+        if mode in ("r", "r+"):
+            from zarrscope.nodes.enclosing import opened_within
+
+            if (within := opened_within(open_at, address, storage_options)) is not None:
+                return within
+            if (above := look_above(address)) is not None:
+                error.advice = above
         raise
-    found._nodes.owns_store = True
-    found.initial_path = _initial_path(found, address.node_path)
+    if address.repository and (found.recognition is None or found.recognition.kind != "icechunk"):
+        found.close()
+        raise NotFound(
+            f"The address says Icechunk, but the hierarchy is {found.dialect.title}",
+            store=address.public_url,
+            advice="Leave |icechunk: out of the address.",
+        )
     return found
+
+
+def _store_at(
+    place: Address, mode: Mode, options: Mapping[str, Any] | None, follow_links: bool, limit: int | None
+) -> Store:
+    from zarrscope.stores.address import store_at
+
+    store = store_at(place.store_url, mode, options, follow_links=follow_links)
+    store.document_limit = limit
+    store.remark = ". ".join(each.rstrip(".") for each in (*place.remarks, store.remark) if each)
+    return store
 
 
 def open_array(

@@ -39,14 +39,15 @@ class Address:
     `open_store` opens `store_url`; `node_path` is "" or "a/b", relative to the store's root.
 
     `store_url` is the whole address including passwords; `public_url` may be shown and written. `dialect` is the
-    dialect that the address states ("zarr2://"), else "". `remarks` explain how the text was understood, if that is not
-    obvious.
+    dialect that the address states ("zarr2://"), else ""; `repository`: whether it states an Icechunk repository.
+    `remarks` explain how the text was understood, if that is not obvious.
     """
 
     store_url: str
     node_path: str = ""
     dialect: str = ""
     remarks: tuple[str, ...] = field(default=(), compare=False)
+    repository: bool = field(default=False, compare=False)
 
     @property
     def public_url(self) -> str:
@@ -92,19 +93,22 @@ def split_address(text: str) -> Address:
     if given.text != text and (found := _path_first(given.text)) is not None:
         return Address(found.store_url, found.node_path, given.dialect, (*given.remarks, *found.remarks))
     parts = parts_of(given._replace(text=whole_address(given.text)), windows=sys.platform == "win32")
-    address = _placed(parts.place)
+    address, repository = _placed(parts.place), False
     for step in parts.steps:
         match step.kind:
             case "archive":
                 address = Address(_within_zip(address, _clean(step.path)))
             case "references":
                 address = _referenced(address, _clean(step.path))
+            case "repository":
+                whole = join_url(address.store_url, address.node_path)
+                address, repository = Address(whole, _clean(step.path)), True
             case "folder":
                 inner = _join(address.node_path, _clean(step.path))
                 address = Address(f"zip://{inner}::{address.store_url}")
             case _:
                 address = Address(address.store_url, _join(address.node_path, _node(step.path)))
-    return Address(address.store_url, address.node_path, parts.dialect, parts.remarks)
+    return replace(address, dialect=parts.dialect, remarks=parts.remarks, repository=repository)
 
 
 def _is_odd(text: str) -> bool:

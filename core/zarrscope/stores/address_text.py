@@ -7,6 +7,7 @@ These forms are accepted, also in quotes, in `<…>` or with blanks around them:
 - `scheme://…` of the table of stores (registry.py); `host:/path` and `user@host:path`, as for scp, which mean ssh
 - chains of fsspec: `zip://folder::address`; the same, Neuroglancer's way: `address|zip:folder|zarr3:node`
 - `reference://::address` of a reference file of kerchunk
+- `address|icechunk:node` of an Icechunk repository
 - `address::node` (silx)
 - the format, stated before or after the address: `zarr2://address`, `address|n5:`
 - links to viewers that name a volume (pasted_links.py)
@@ -32,7 +33,7 @@ _VOLUMES = (".zarr", ".n5", ".zip", ".ozx")
 """Endings of names that are paths although they have a colon, as in run:1.zarr."""
 FORMATS = {"zarr": "", "zarr2": "v2", "zarr3": "v3", "n5": "n5", "auto": ""}
 """Neuroglancer's names of formats, and the dialects that they state; "": the dialect has to be detected."""
-_PIPE = re.compile(r"\|(?=[a-z][a-z0-9-]*:(?!:)|(?:zip|zarr|zarr2|zarr3|n5|auto|file)$)")
+_PIPE = re.compile(r"\|(?=[a-z][a-z0-9-]*:(?!:)|(?:zip|icechunk|zarr|zarr2|zarr3|n5|auto|file)$)")
 _CHAIN = re.compile(r"::(?![^\[]*\])")
 """Two colons, except in an IPv6 address in brackets."""
 _CACHES = ("simplecache", "filecache", "blockcache")
@@ -46,9 +47,9 @@ _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|([A-Za-z_]\w*))")
 class AddressStep(NamedTuple):
     """One step on the way from a place to the node. `kind` says how `path` is meant: "node", the path of a node;
     "archive" or "folder", a folder in an archive (address|zip:path or zip://path::address); "references", a folder in a
-    reference file."""
+    reference file; "repository", a node in an Icechunk repository."""
 
-    kind: Literal["node", "archive", "folder", "references"]
+    kind: Literal["node", "archive", "folder", "references", "repository"]
     path: str
 
 
@@ -124,6 +125,8 @@ def parts_of(given: Cleaned, *, windows: bool = False) -> Parts:
         kind, _, inner = pipe.partition(":")
         if kind == "zip":
             steps.append(AddressStep("archive", inner))
+        elif kind == "icechunk":
+            steps.append(AddressStep("repository", _in_main(inner)))
         elif kind == "file" or kind in FORMATS:
             dialect = FORMATS.get(kind) or dialect
             steps += [AddressStep("node", inner)] if inner else []
@@ -131,10 +134,26 @@ def parts_of(given: Cleaned, *, windows: bool = False) -> Parts:
             raise Unsupported(
                 f"|{kind}: is not a format or archive that zarrscope can open",
                 feature=f"|{kind}:",
-                advice=f"Known are |zip: and {', '.join(f'|{name}:' for name in FORMATS)}. "
+                advice=f"Known are |zip:, |icechunk: and {', '.join(f'|{name}:' for name in FORMATS)}. "
                 "For a file of that name, write its file:// address.",
             )
     return Parts(place, tuple(steps), dialect, given.remarks)
+
+
+def _in_main(path: str) -> str:
+    """The node that |icechunk: names, without the version before it. Raises Unsupported for another one than the
+    newest of the branch main: `//@branch.name/node`, `//@tag.name/node`, `//@snapshot/node`."""
+    path = path.removeprefix("//")
+    if not path.startswith("@"):
+        return path
+    version, _, node = path[1:].partition("/")
+    if version != "branch.main":
+        raise Unsupported(
+            f"zarrscope opens the branch main of an Icechunk repository, not @{version}",
+            feature=f"|icechunk://@{version}",
+            advice="Open it with icechunk, and pass its store to zarrscope.open.",
+        )
+    return node
 
 
 def _chain(text: str, windows: bool) -> tuple[StorePlace, list[AddressStep]]:

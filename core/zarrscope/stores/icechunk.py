@@ -22,6 +22,8 @@ from zarrscope.stores.store import Store
 from zarrscope.stores.zarr_python import ZarrPythonStore, guarded, in_one_line
 
 BRANCH = "main"
+REPOSITORY_SCHEMES = ("file", "s3", "s3a")
+"""The schemes of the places at which zarrscope opens repositories."""
 _DOCUMENT = "zarr.json"
 _RESTORE = (
     "A file of the repository may be missing, damaged or denied: restore it from a copy, or open an older snapshot "
@@ -164,7 +166,7 @@ def _storage(icechunk: Any, beneath: Store) -> Any:
         return icechunk.local_filesystem_storage(path_of(url))
     place, told = split_options(url)
     scheme, _, path = place.partition("://")
-    if scheme not in ("s3", "s3a"):
+    if scheme not in REPOSITORY_SCHEMES:
         raise Unsupported(
             f"zarrscope reads Icechunk repositories in folders and in S3, not at {scheme}://",
             feature="icechunk",
