@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from zarrscope.errors import Refused
 from zarrscope.errors.confidential import conceal
+from zarrscope.stores import google_keys
 
 if TYPE_CHECKING:
     from obstore.store import ObjectStore as Client
@@ -234,9 +235,12 @@ def _gcs_logins(settings: dict[str, Any]) -> Iterator[BucketLogin]:
     ):
         yield BucketLogin(OPTIONS, settings)
         return
-    named = os.environ.get("GOOGLE_APPLICATION_CREDENTIALS")
-    if named and os.path.exists(named):
-        yield BucketLogin("the environment", {**settings, "application_credentials": named})
+    for variable in (*google_keys.set_accounts(), google_keys.DEFAULT):
+        if not os.environ.get(variable) or google_keys.fault_of(variable):
+            continue
+        kind = "service_account_key" if variable == google_keys.KEY else "service_account"
+        kind = "application_credentials" if variable == google_keys.DEFAULT else kind
+        yield BucketLogin("the environment", {**settings, kind: os.environ[variable]})
     folder = Path(os.environ.get("APPDATA", "~") if os.name == "nt" else "~/.config").expanduser()
     usual = folder / "gcloud" / "application_default_credentials.json"
     if usual.exists():

@@ -5,6 +5,7 @@ The credentials, their order and their names are those of credentials.py; only t
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -69,7 +70,11 @@ def _options_of(scheme: str, login: BucketLogin) -> dict[str, Any]:
     if scheme in _GOOGLE:
         if login.name == ANONYMOUS:
             return {"token": "anon"}
-        return {"token": login.config.get("application_credentials", "cloud")}
+        for name in ("service_account", "application_credentials"):
+            if name in login.config:
+                return {"token": login.config[name]}
+        key = login.config.get("service_account_key")
+        return {"token": "cloud" if key is None else json.loads(key)}
     if scheme in _AZURE:
         names = {"account_name": "account_name", "account_key": "account_key", "sas_key": "sas_token"}
         keys = {theirs: login.config[ours] for ours, theirs in names.items() if ours in login.config}

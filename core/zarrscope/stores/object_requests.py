@@ -25,6 +25,7 @@ from zarrscope.errors import Denied, NotFound, Refused, Unreadable, Unsupported,
 from zarrscope.errors.confidential import cause, conceal, public_options
 from zarrscope.errors.installing import how_to_install
 from zarrscope.runtime.memo import Memo
+from zarrscope.stores import google_keys
 from zarrscope.stores.address_options import split_options
 from zarrscope.stores.credentials import SERVICES, BucketLogin, GivenKeys, logins, no_keys
 from zarrscope.stores.network import network, others
@@ -187,29 +188,32 @@ class BucketRequests(RemoteStore):
         provider = login.provider
         if provider is None and config.get("skip_signature"):
             provider = no_keys  # without a provider obstore reads the environment, and fails at half a pair of keys
+        google = self._service.name == "gcs"
         try:
-            return self._service.client(
-                self._bucket,
-                config=config,
-                client_options={
-                    "connect_timeout": min(silent, timedelta(seconds=20)),
-                    "read_timeout": silent,
-                    "timeout": PAGE_TIMEOUTS * silent if lists else timedelta(days=1),
-                    "allow_http": endpoint.startswith("http://"),
-                },
-                retry_config={
-                    "max_retries": self.network.attempts - 1 if lists else 0,
-                    "retry_timeout": timedelta(seconds=max(1.0, self.network.patience)),
-                    # obstore panics if there is no pause
-                    "backoff": {"init_backoff": timedelta(seconds=max(self.network.pause, 0.001)), "base": 2},
-                },
-                **({} if provider is None else {"credential_provider": provider}),
-            )
+            with google_keys.no_account(needed=google and provider is no_keys) as more:
+                return self._service.client(
+                    self._bucket,
+                    config={**config, **more},
+                    client_options={
+                        "connect_timeout": min(silent, timedelta(seconds=20)),
+                        "read_timeout": silent,
+                        "timeout": PAGE_TIMEOUTS * silent if lists else timedelta(days=1),
+                        "allow_http": endpoint.startswith("http://"),
+                    },
+                    retry_config={
+                        "max_retries": self.network.attempts - 1 if lists else 0,
+                        "retry_timeout": timedelta(seconds=max(1.0, self.network.patience)),
+                        # obstore panics if there is no pause
+                        "backoff": {"init_backoff": timedelta(seconds=max(self.network.pause, 0.001)), "base": 2},
+                    },
+                    **({} if provider is None else {"credential_provider": provider}),
+                )
         except Exception as error:
             raise Refused(
                 f"{self._service.title} cannot be opened with these options: {sentence(error)}",
                 store=self.url,
-                advice="The documentation of remote stores lists the options.",
+                advice=(google_keys.advice() if google else "")
+                or "The documentation of remote stores lists the options.",
             ) from cause(error)
 
     async def _asked(
