@@ -79,7 +79,7 @@ def opened_within(
 
 def _stores_around(address: Address, options: Mapping[str, Any] | None) -> Iterator[Address]:
     """Yields the addresses of the node in the Icechunk repositories and reference files among the folders above, the
-    innermost first. Repositories are looked for only where icechunk.py can open them; that takes one listing per folder
+    innermost first. Repositories are looked for only where zarrscope can open them; that takes one listing per folder
     above, and a reference file one request if the name ends as those of reference files do."""
     if address.node_path or address.store_url.startswith(("zip:", "reference:")):
         return
