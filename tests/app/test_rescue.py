@@ -361,12 +361,16 @@ def test_the_window_is_told_to_end_and_keeps_what_was_typed(name: str, code: int
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
-def test_what_was_typed_into_a_read_only_window_is_told_at_its_end(tmp_path: Path) -> None:
-    """It is in no document, so it cannot be kept; it was lost without a word."""
+@pytest.mark.parametrize("kept", [True, False])
+def test_what_was_typed_into_a_read_only_window_is_kept_or_told_at_its_end(kept: bool, tmp_path: Path) -> None:
+    """It is in no document, and was lost without a word."""
     pytest.importorskip("qtpy")
     volume = tmp_path / "a.zarr"
     zarrscope.open(volume, "w-").create_group("/g", {"note": "before"})
-    environment = {**os.environ, "QT_QPA_PLATFORM": "offscreen", "XDG_STATE_HOME": str(tmp_path / "state")}
+    state = tmp_path / "state"
+    if not kept:
+        state.write_text("a file")  # so nothing can be stored there
+    environment = {**os.environ, "QT_QPA_PLATFORM": "offscreen", "XDG_STATE_HOME": str(state)}
     process = subprocess.Popen(
         [sys.executable, "-c", WINDOW.replace("writable=True", "writable=False"), str(volume / "g")],
         env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -379,7 +383,12 @@ def test_what_was_typed_into_a_read_only_window_is_told_at_its_end(tmp_path: Pat
     finally:
         process.kill()
     assert process.returncode == 130
-    assert re.search(rb"not kept for the next start:\n  /[g]?: typed", told), told
+    if kept:
+        (file,) = tmp_path.rglob("unsaved-*.json")
+        assert json.loads(file.read_text())["waiting"][0]["texts"] == {"/note": "typed"}
+        assert not told
+    else:
+        assert re.search(rb"not kept for the next start:\n  /[g]?: typed", told), told
 
 
 @pytest.mark.parametrize("editable", [True, False])

@@ -273,6 +273,22 @@ def test_texts_that_wait_are_kept_while_other_nodes_are_selected(
     mailbox.run_until(lambda: not s.edit.dirty_paths, SECONDS)
 
 
+def test_texts_for_several_nodes_become_edits_when_another_node_is_selected(
+    session: Callable[..., Session], place: Path, mailbox: Mailbox
+) -> None:
+    s = session(writable=False)
+    typed(s, "channel 0", "nuclei")
+    s.select("/")
+    mailbox.run_until(lambda: s.edit.state.path == "/", SECONDS)
+    s.set_writable(True)
+    mailbox.run_until(lambda: s.edit.dirty_paths == set(PATHS) and not s.edit.waiting_texts, SECONDS)
+    s.select_several(PATHS)
+    mailbox.run_until(lambda: "channel 0" in fields(s), SECONDS)
+    assert fields(s)["channel 0"].text == "nuclei"
+    s.edit.undo()
+    mailbox.run_until(lambda: not s.edit.dirty_paths, SECONDS)
+
+
 def test_fields_that_follow_a_waiting_text_show_it_read_only(
     session: Callable[..., Session], place: Path, mailbox: Mailbox
 ) -> None:

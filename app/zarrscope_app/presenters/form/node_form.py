@@ -24,6 +24,7 @@ from zarrscope_app.presenters.form.field_tree import field_at, fields
 from zarrscope_app.presenters.form.line_ends import with_own_ends
 from zarrscope_app.presenters.form.members import MemberEditor
 from zarrscope_app.presenters.form.mending import Asked
+from zarrscope_app.presenters.form.protocol import Form
 from zarrscope_app.presenters.form.saving import Saver
 from zarrscope_app.presenters.form.section_form import Judge, SectionForm, is_section_field
 from zarrscope_app.presenters.form.sections.model import node_facts_from
@@ -39,7 +40,7 @@ from zarrscope_app.presenters.form.view_models import (
     Way,
     Whose,
 )
-from zarrscope_app.presenters.form.waiting import Waiting
+from zarrscope_app.presenters.form.waiting import FormAct, Waiting
 from zarrscope_app.presenters.form.whole_text import WHOLE, judgement, read_draft, status_of, ways_of
 from zarrscope_app.presenters.node_details import NodeDetails
 
@@ -100,7 +101,7 @@ class NodeForm:
             self._loading = None
             if outcome.error is not None:
                 self._failure = strings.problem(outcome.error, path).headline
-            elif outcome.value is not None:
+            elif outcome.value is not None and path not in self._drafts.unsaved():
                 self._drafts.by_path[path] = outcome.value
             self._told()
             self.type_waiting()
@@ -368,9 +369,8 @@ class NodeForm:
                 self._set(other, text, self.field(other), alone=True)
 
     def _wait(self, pointer: str, text: str) -> None:
-        """Keeps a text until the hierarchy is open for writing. Texts are applied in the order of typing."""
-        self._waiting.texts.pop(pointer, None)
-        self._waiting.texts[pointer] = text
+        """Keeps a text until the hierarchy is open for writing."""
+        self._waiting.type(pointer, text, self._drafts)
         self._told()
 
     def type_waiting(self) -> None:
@@ -379,7 +379,7 @@ class NodeForm:
         self.semantic_edits.take_waiting()
         if self._drafts.writable and self._drafts.selected is not None:
             self._waiting.type_texts(self.edit)
-            self._waiting.do_acts()
+            self._waiting.do_acts(self)
 
     def edit_text(self, text: str) -> None:
         """Sets the text of all attributes. A text that is not JSON stays as typed, and its faulty line is marked."""
@@ -413,7 +413,17 @@ class NodeForm:
 
     def mend(self, pointer: str) -> None:
         """Makes the correction that the finding at `pointer` offers."""
-        self.semantic_edits.mend(pointer)
+        self.semantic_edits.mend(self.semantic_edits.found_at(pointer))
+
+    def mend_later(self, pointer: str) -> FormAct:
+        """The correction that the finding at `pointer` offers, as an action for the form of the same node."""
+        found = self.semantic_edits.found_at(pointer)
+
+        def act(form: Form) -> None:
+            if isinstance(form, NodeForm):
+                form.semantic_edits.mend(found)
+
+        return act
 
     def locate(self, pointer: str) -> str:
         """Shows the field of a finding, in the view of the form that contains the field. Returns the id of the field;

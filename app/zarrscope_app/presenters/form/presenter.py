@@ -21,9 +21,11 @@ from zarrscope_app.presenters.form.closing import closing
 from zarrscope_app.presenters.form.command_lines import command_lines
 from zarrscope_app.presenters.form.draft import Draft
 from zarrscope_app.presenters.form.drafts import Drafts
+from zarrscope_app.presenters.form.member_actions import MemberActions
 from zarrscope_app.presenters.form.mending import Asked
 from zarrscope_app.presenters.form.node_form import NodeForm
 from zarrscope_app.presenters.form.protocol import Form
+from zarrscope_app.presenters.form.put_aside import PutAside
 from zarrscope_app.presenters.form.revealing import reveal, turn
 from zarrscope_app.presenters.form.saving import Saver
 from zarrscope_app.presenters.form.search import FormSearch
@@ -37,12 +39,11 @@ from zarrscope_app.presenters.form.view_models import (
     EditState,
     EditStatus,
     Field,
-    FieldKind,
     Side,
     Way,
     Whose,
 )
-from zarrscope_app.presenters.form.waiting import Waiting
+from zarrscope_app.presenters.form.waiting import Aside, FormAct, Waiting
 from zarrscope_app.presenters.node_details import NodeDetails
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ ViewChanges = Callable[[str], Sequence[Asked]]
 """The settings of the displayed picture as changes for the image at a path; () if the picture shows another node."""
 
 
-class EditPresenter:
+class EditPresenter(MemberActions):
     """The presenter of the form. All methods run on the host's thread, and none waits for the store. After a method has
     changed something, there is a new `state`, and `changed()` is emitted once per pass of the event loop."""
 
@@ -63,6 +64,9 @@ class EditPresenter:
     """The path of a node whose document was written."""
     failed = Signal(object, str)
     """Emits (error, path of the node) when a document could not be saved."""
+    unapplied = Signal(str, str)
+    """Emits (path of a node, sentence) when texts for it cannot be applied before it is displayed; ("", "") when they
+    are applied."""
 
     def __init__(self, owner: Owner) -> None:
         self._owner = owner
@@ -72,6 +76,7 @@ class EditPresenter:
         self._waiting = Waiting()
         self._saver = Saver(owner, self._drafts, self._refresh, self.saved.emit, self.failed.emit)
         self._one = NodeForm(owner, self._drafts, self._waiting, self._saver, self._refresh)
+        self._put_aside = PutAside(owner, self._drafts, self._waiting, self._saver, self._refresh, self.unapplied.emit)
         self._several: SeveralForm | None = None
         """The form of the nodes that are selected together, displayed instead of that of one node."""
         self._left: list[SeveralForm] = []
@@ -113,7 +118,7 @@ class EditPresenter:
     def _leave(self) -> None:
         """Leaves the displayed form. Documents without edits are read again on return."""
         if self._several is not None:
-            self._waiting.put_aside(self._several.asked, self._several.waiting)
+            self._waiting.put_aside(self._several.asked, self._several.waiting, self._drafts)
             self._left.append(self._several)
             self._show_together(None)
         busy = [form for form in self._left if not form.leave()]
@@ -130,6 +135,7 @@ class EditPresenter:
         are shown."""
         drafts = self._drafts
         if self._several is not None:
+            self._waiting.go(drafts.path, self._expected)
             drafts.path = self._expected
             return
         if drafts.path != self._expected:
@@ -147,13 +153,20 @@ class EditPresenter:
         if self._several is not None:
             self._several.show(hierarchy, self._several.asked)
             if writable:
-                self._waiting.do_acts()
+                self._waiting.do_acts(self._several, together=True)
         self._refresh()
+
+    def _apply_aside(self) -> None:
+        """Applies what waits for nodes whose form is not displayed, if the hierarchy is open for writing by now."""
+        shown = (self._several,) if self._several is not None else ()
+        busy = (*shown, *(form for form in self._left if form.busy))
+        self._put_aside.apply({path for form in busy for path in form.asked})
 
     def select(self, path: str, kind: Literal["group", "array"]) -> None:
         """Shows the form of a node, unless several nodes are edited in one form."""
         drafts = self._drafts
         if self._several is not None:
+            self._waiting.go(drafts.path, path)
             drafts.path, drafts.kind = path, kind
             return
         if drafts.path != path:
@@ -164,7 +177,14 @@ class EditPresenter:
         if drafts.selected is None:
             self._one.load()
         self._refresh()
+        self._no_longer_told(self._waiting.here)
         self._one.type_waiting()
+
+    def _no_longer_told(self, waiting: Aside) -> None:
+        """Called when nodes are selected, whose texts are then applied."""
+        if waiting.told:
+            waiting.told = False
+            self.unapplied.emit(waiting.paths[0], "")
 
     def show_several(self, paths: Sequence[str]) -> None:
         """Shows one form for several nodes. For one node, or none, shows the selected node's own form."""
@@ -181,7 +201,9 @@ class EditPresenter:
         form = SeveralForm(self._owner, self._drafts, self._refresh, self.saved.emit)
         self._show_together(form)
         form.judge(self._judging)
-        form.type_again(self._waiting.take_up(tuple(paths)))
+        waiting = self._waiting.take_up(tuple(paths))
+        form.type_again(waiting.texts)
+        self._no_longer_told(waiting)
         form.show(hierarchy, paths)
 
     @property
@@ -286,6 +308,7 @@ class EditPresenter:
             _ = self.state  # finds the changes, which listeners store for the next start
         self.changed.emit()
         self._one.check()
+        self._apply_aside()
 
     # ------------------------------------------------------------------ editing
     @property
@@ -353,55 +376,22 @@ class EditPresenter:
         if (draft := self._drafts.selected) is not None:
             self._text_checks.ask_json(text, draft, told)
 
-    # ------------------------------------------------------------------ members
-    def may_retype(self, pointer: str) -> bool:
-        """Whether a field can be converted to another kind; if not, `state.sentence` gives the reason."""
-        return self._one.members.may_retype(pointer)
-
-    def retype(self, pointer: str, kind: FieldKind) -> None:
-        """Converts a field to another of its `kinds` ("5" ↔ 5). Other kinds would lose content, so they are refused."""
-        self._one.members.retype(pointer, kind)
-
-    def add(self, pointer: str, name: str, text: str = '""') -> str:
-        """Adds a member to the object or list at `pointer` (a list ignores the name and appends); `text` is JSON.
-        Returns the pointer of the new member, or "" if it could not be added (`state.sentence` gives the reason)."""
-        return self._one.members.add(pointer, name, text)
-
-    def add_typed(self, pointer: str, name: str, typed: str) -> str:
-        """Like `add`, with a value as a person types it: JSON, or else plain text."""
-        return self._one.members.add_typed(pointer, name, typed)
-
-    def takes_name(self, pointer: str, name: str) -> bool:
-        """Whether the object at `pointer` can have a new member `name`; if not, `state.sentence` gives the reason."""
-        return self._one.members.takes_name(pointer, name)
-
-    def rename(self, pointer: str, name: str) -> None:
-        """Renames a member of an object. Items of lists, and the attributes as a whole, have no name."""
-        self._one.members.rename(pointer, name)
-
-    def remove(self, pointer: str) -> None:
-        """Removes a member or an item. The attributes as a whole cannot be removed."""
-        self._one.members.remove(pointer)
-
-    def move(self, pointer: str, by: int) -> None:
-        """Moves a member or an item up or down among its siblings."""
-        self._one.members.move(pointer, by)
-
     # ------------------------------------------------------------------ changes by meaning
     def change(self, asked: Sequence[Asked]) -> None:
         """Makes changes as one action, all of them or none, to each node; they wait until they can be written."""
-        self._when_writable(lambda: self._form.change(asked))
+        self._when_writable(lambda form: form.change(asked))
 
     def mend(self, pointer: str) -> None:
         """Makes the correction that the finding at `pointer` offers. If the hierarchy is read-only, the correction
         waits until it is open for writing."""
-        self._when_writable(lambda: self._form.mend(pointer))
+        later = self._one.mend_later(pointer) if self._several is None and not self._drafts.writable else None
+        self._when_writable(later or (lambda form: form.mend(pointer)))
 
-    def _when_writable(self, act: Callable[[], object]) -> None:
+    def _when_writable(self, act: FormAct) -> None:
         if self._drafts.writable:
-            act()
+            act(self._form)
         else:
-            self._waiting.add(act)
+            self._waiting.add(act, self._drafts)
             self._refresh()
 
     def locate(self, pointer: str) -> str:
@@ -456,12 +446,20 @@ class EditPresenter:
 
     @property
     def waiting_texts(self) -> list[tuple[str, str]]:
-        """(path, text) of the texts that wait until the hierarchy is open for writing. They are in no document, so they
-        are not kept for the next start."""
-        waiting = [*self._waiting.lines(self._drafts.path)]
-        if self._several is not None:
-            waiting += [(", ".join(self._several.asked), text) for text in self._several.waiting.values()]
-        return waiting
+        """(path, text) of the texts that wait until the hierarchy is open for writing."""
+        return [(", ".join(each.paths), text) for each in self.waiting_edits for text in each.texts.values()]
+
+    @property
+    def waiting_edits(self) -> list[Aside]:
+        """The texts that wait until the hierarchy is open for writing, or until their nodes are selected."""
+        shown = self._several
+        together = [Waiting.beside(shown.asked, shown.waiting, self._drafts)] if shown is not None else []
+        return [each for each in (self._waiting.here, *self._waiting.aside, *together) if each.texts]
+
+    def wait_again(self, edits: Sequence[Aside]) -> None:
+        """Takes the waiting texts of an earlier run, and applies them if the hierarchy is open for writing."""
+        self._waiting.wait_again(edits)
+        self._refresh()
 
     def diff_of_all(self) -> Diff:
         """The differences of every document with changes, one after the other."""

@@ -2,9 +2,9 @@
 
 Edits are stored in the background a moment after they are typed, so that neither a crash nor a lost connection loses
 them. The file is removed when the edits are saved or discarded. It contains the public address, the changed fields,
-typed text that is invalid, and the id of the process: edits of a process that still runs are not offered. Accepted
-edits are applied to the stored document as if they were typed again; nothing is written to the store until the person
-saves.
+typed text that is invalid, texts that wait until the hierarchy is open for writing, and the id of the process: edits of
+a process that still runs are not offered. Accepted edits are applied to the stored document as if they were typed
+again; nothing is written to the store until the person saves.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dataclasses import replace
 from datetime import datetime
 from hashlib import blake2b
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from psygnal import Signal
 
@@ -29,6 +29,7 @@ from zarrscope.nodes.mending import whole_document
 from zarrscope.runtime.threads import JobResult, Owner
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form.draft import Draft, differences
+from zarrscope_app.presenters.form.waiting import Aside
 from zarrscope_app.presenters.settings import Settings
 
 if TYPE_CHECKING:
@@ -48,14 +49,16 @@ class RescuedEdits:
     name: str
     when: str
     drafts: Mapping[str, Mapping[str, Any]]
+    waiting: tuple[Aside, ...] = ()
+    """The texts that waited until the hierarchy is open for writing."""
 
     @property
     def changes(self) -> int:
-        """The number of unsaved changes, with fields whose typed text is invalid."""
+        """The number of unsaved changes, with fields whose typed text is invalid and texts that waited."""
         # A large document may be kept as two versions that were not compared; they count as one change.
         return sum(
             max(len(draft["changes"]), bool(draft["versions"])) + len(draft["typed"]) for draft in self.drafts.values()
-        )
+        ) + sum(len(each.texts) for each in self.waiting)
 
 
 class Rescue:
@@ -85,8 +88,19 @@ class Rescue:
         """Keeps edits under the address of another hierarchy from now on, in which the former root is the node `entry`.
         The edits that were found for the former address stay offered, for the nodes beneath `entry`."""
         above = entry.rstrip("/")
+
+        def at(path: str) -> str:
+            return f"{above}{path}".rstrip("/") or "/"
+
         self._found = [
-            replace(kept, drafts={f"{above}{path}".rstrip("/") or "/": draft for path, draft in kept.drafts.items()})
+            replace(
+                kept,
+                drafts={at(path): draft for path, draft in kept.drafts.items()},
+                waiting=tuple(
+                    replace(each, paths=tuple(map(at, each.paths)), bases={at(p): d for p, d in each.bases.items()})
+                    for each in kept.waiting
+                ),
+            )
             for kept in self._found
         ]
         _open.discard(self._name)
@@ -107,7 +121,8 @@ class Rescue:
                             "typed": {str(p): (str(t), str(w)) for p, (t, w) in draft["typed"].items()}}
                 for path, draft in told["drafts"].items()
             }  # fmt: skip
-            return RescuedEdits(name, str(told["when"]), drafts)
+            waiting = tuple(map(_waiting, {"waiting": [], **told}["waiting"]))
+            return RescuedEdits(name, str(told["when"]), drafts, waiting)
         except (ValueError, TypeError, KeyError, AttributeError):
             return None
 
@@ -131,8 +146,13 @@ class Rescue:
         self._owner.fetch(lambda: self._write(drafts), done)
 
     def _drafts(self) -> str | None:
+        """The drafts and the waiting texts as members of a JSON object; None if there are none."""
         found = {path: _told(draft) for path, draft in self._edit.unsaved_drafts().items()}
-        return json.dumps(found) if found else None
+        waiting = [
+            {"paths": each.paths, "texts": each.texts, "bases": each.bases, "kind": each.kind, "whole": each.whole}
+            for each in self._edit.waiting_edits
+        ]
+        return f'"drafts": {json.dumps(found)}, "waiting": {json.dumps(waiting)}' if found or waiting else None
 
     def _write(self, drafts: str | None) -> None:
         if drafts is None:
@@ -140,7 +160,7 @@ class Rescue:
             return
         about = {"zarrscope": VERSION, "url": self._url, "when": f"{datetime.now():%Y-%m-%d %H:%M}",
                  "process": os.getpid(), "host": platform.node()}  # fmt: skip
-        self._settings.store(self._name, f'{json.dumps(about)[:-1]}, "drafts": {drafts}}}')
+        self._settings.store(self._name, f"{json.dumps(about)[:-1]}, {drafts}}}")
 
     def close(self) -> None:
         """Called when the session ends; stores unsaved edits at once."""
@@ -156,6 +176,11 @@ class Rescue:
         _open.discard(self._name)
 
     # ------------------------------------------------------------------ offering
+    @property
+    def outlives(self) -> bool:
+        """Whether unsaved edits outlive the process."""
+        return not self._settings.unwritable()
+
     @property
     def sentence(self) -> str:
         """The sentence that offers edits of earlier sessions; "" if there are none to offer."""
@@ -209,6 +234,7 @@ class Rescue:
         def done(outcome: JobResult[tuple[dict[str, Draft], BaseException | None]]) -> None:
             drafts, failure = outcome.value or ({}, outcome.error)
             self._edit.put_back(drafts)
+            self._edit.wait_again([each for kept in found for each in kept.waiting])
             if failure is None:
                 if not self._closed:
                     # Written before older files are removed, so that a crash loses nothing.
@@ -246,6 +272,12 @@ def _compared(versions: Sequence[str], prefix: str) -> list[tuple[str, str | Non
         return []
     before, after = map(Document, versions)
     return [(change.pointer, change.after) for change in differences(before, after, prefix)]
+
+
+def _waiting(told: Mapping[str, Any]) -> Aside:
+    texts, bases = ({str(k): str(v) for k, v in told[name].items()} for name in ("texts", "bases"))
+    kind: Literal["group", "array"] = "array" if told["kind"] == "array" else "group"
+    return Aside(tuple(map(str, told["paths"])), texts, bases=bases, kind=kind, whole=str(told["whole"]))
 
 
 def _versions(draft: Mapping[str, Any]) -> tuple[str, ...]:

@@ -72,18 +72,21 @@ class SemanticEdits:
         subject = self._sections.subject(self._drafts.path, draft, draft.now)
         return typed + findings_of(subject, self._judge.verdict.violations)
 
-    def mend(self, pointer: str) -> None:
-        """Makes the correction that the finding at `pointer` offers."""
+    def found_at(self, pointer: str) -> tuple[Violation, ...]:
+        """The findings about the displayed draft at `pointer`."""
+        return tuple(found for found in self._judge.verdict.violations if found.pointer == pointer)
+
+    def mend(self, offered: Sequence[Violation]) -> None:
+        """Makes the correction that the first of these findings offers which offers one."""
         draft = self._editor.draft()
         if draft is None:
             return
         subject = self._sections.subject(self._drafts.path, draft, draft.now)
-        for found in self._judge.verdict.violations:
-            if found.pointer == pointer and mend_reads(subject, found):
+        for found in offered:
+            if mend_reads(subject, found):
                 self._editor.make(partial(_mended_by_values, subject, found), reads=True)
                 return
-            edits = mend(subject, found) if found.pointer == pointer else ()
-            if edits:
+            if edits := mend(subject, found):
                 self._editor.make(partial(_applied, subject, edits))
                 return
 

@@ -208,17 +208,18 @@ class SeveralForm:
     def _soon(self, act: Callable[[], object]) -> None:
         """Runs `act` when all earlier requests are done."""
         self._queue.append(act)
-        if self._occupied:
+        if self.occupied:
             self._told()
         else:
             self._go_on()
 
     @property
-    def _occupied(self) -> bool:
+    def occupied(self) -> bool:
+        """Whether documents are being read, edited or saved."""
         return self._working or self._saving or self._loading is not None
 
     def _go_on(self) -> None:
-        while self._queue and not self._occupied:
+        while self._queue and not self.occupied:
             self._queue.popleft()()
         if not self.busy:
             self._judge.look_at(self._parts())

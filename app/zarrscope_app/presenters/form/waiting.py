@@ -2,59 +2,148 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Literal
+
+from zarrscope_app.presenters.form.drafts import Drafts
+from zarrscope_app.presenters.form.protocol import Form
+
+if TYPE_CHECKING:
+    from zarrscope.jsondoc.document import Document
+
+FormAct = Callable[[Form], object]
+"""An action on the form for which it was requested."""
+
+
+def digest(document: Document) -> str:
+    """A text that differs between two contents of a document; it stays the same across processes, unlike versions of a
+    store."""
+    return blake2b(document.bytes, digest_size=16).hexdigest()
+
+
+@dataclass
+class Aside:
+    """The requests that wait for one form: of a node, or of several nodes."""
+
+    paths: tuple[str, ...]
+    texts: dict[str, str] = field(default_factory=dict)
+    """Id of a field → the text typed into it."""
+    acts: list[FormAct] = field(default_factory=list)
+    bases: dict[str, str] = field(default_factory=dict)
+    """Path of a node → `digest` of the document to which the texts were typed."""
+    kind: Literal["group", "array"] = "group"
+    whole: str = ""
+    """The key of the document whose whole text was edited; "" if the attributes were edited."""
+    told: bool = False
+    """Whether a person was told that the texts could not be applied; they then wait until the nodes are selected."""
+
+    def __bool__(self) -> bool:
+        return bool(self.texts or self.acts)
 
 
 class Waiting:
-    """Texts and actions that wait until the hierarchy is open for writing. Those of the displayed form are `texts` and
-    the actions; those of another form wait until it is displayed again."""
+    """Texts and actions that wait until the hierarchy is open for writing. Those of the form of the selected node are
+    `here`; those of another form wait aside."""
 
     def __init__(self) -> None:
-        self.texts: dict[str, str] = {}
-        """Id of a field → the text typed into it."""
-        self._acts: list[Callable[[], object]] = []
-        self._elsewhere: dict[str, tuple[dict[str, str], list[Callable[[], object]]]] = {}
-        """Path of a node → its texts and actions."""
-        self._together: dict[tuple[str, ...], dict[str, str]] = {}
-        """Paths of several nodes → the texts of their common form."""
+        self.here = Aside(("/",))
+        self._aside: dict[tuple[str, ...], Aside] = {}
+        """Paths of nodes → the requests for their form."""
+        self._together: list[FormAct] = []
+        """The actions for the displayed form of several nodes."""
 
     def __bool__(self) -> bool:
-        return bool(self.texts or self._acts)
+        return bool(self.here)
 
-    def add(self, act: Callable[[], object]) -> None:
-        """Keeps an action until the hierarchy is open for writing."""
-        self._acts.append(act)
+    @property
+    def texts(self) -> dict[str, str]:
+        """Id of a field of the selected node → the text typed into it."""
+        return self.here.texts
+
+    def type(self, id: str, text: str, drafts: Drafts) -> None:
+        """Keeps a text for the selected node. Texts are applied in the order of typing."""
+        self.here.texts.pop(id, None)
+        self.here.texts[id] = text
+        self._note(drafts)
+
+    def add(self, act: FormAct, drafts: Drafts) -> None:
+        """Keeps an action for the selected node, or for the nodes that are selected together."""
+        if drafts.together:
+            self._together.append(act)
+        else:
+            self.here.acts.append(act)
+            self._note(drafts)
+
+    def _note(self, drafts: Drafts) -> None:
+        """Notes the document that is displayed while something is requested."""
+        here, draft = self.here, drafts.selected
+        here.paths, here.kind, here.told = (drafts.path,), drafts.kind, False
+        if draft is not None:
+            here.bases = {drafts.path: digest(draft.base)}
+            here.whole = draft.base.key if draft.whole else ""
 
     def go(self, path: str, to: str) -> None:
         """Puts aside the texts and actions of node `path`, and takes up those of node `to`."""
-        if self:
-            self._elsewhere[path] = self.texts, self._acts
-        self.texts, self._acts = self._elsewhere.pop(to, ({}, []))
+        if self.here:
+            self.here.paths = (path,)
+            self._aside[path,] = self.here
+        self.here = self._aside.pop((to,), Aside((to,)))
 
-    def put_aside(self, paths: tuple[str, ...], texts: Mapping[str, str]) -> None:
-        """Keeps the texts of a form of several nodes that is no longer displayed."""
-        if texts:
-            self._together[paths] = {**texts}
+    def put_aside(self, paths: tuple[str, ...], texts: Mapping[str, str], drafts: Drafts) -> None:
+        """Keeps the requests for a form of several nodes that is no longer displayed."""
+        if texts or self._together:
+            self._aside[paths] = replace(self.beside(paths, texts, drafts), acts=self._together)
+        self._together = []
 
-    def take_up(self, paths: tuple[str, ...]) -> dict[str, str]:
-        """The texts that were put aside for these nodes, which are kept here no longer."""
-        return self._together.pop(paths, {})
+    @staticmethod
+    def beside(paths: tuple[str, ...], texts: Mapping[str, str], drafts: Drafts) -> Aside:
+        """The texts of a form of several nodes, with the documents to which they were typed."""
+        bases = {path: digest(draft.base) for path in paths if (draft := drafts.by_path.get(path)) is not None}
+        return Aside(paths, {**texts}, bases=bases)
 
-    def lines(self, path: str) -> Iterator[tuple[str, str]]:
-        """Yields (paths of the nodes, text) for every text that waits; `path` is that of the displayed node."""
-        for here, texts in ((path, self.texts), *((each, texts) for each, (texts, _) in self._elsewhere.items())):
-            yield from ((here, text) for text in texts.values())
-        for paths, texts in self._together.items():
-            yield from ((", ".join(paths), text) for text in texts.values())
+    def take_up(self, paths: tuple[str, ...]) -> Aside:
+        """The requests that were put aside for a form of these nodes; the actions wait for it again."""
+        found = self._aside.pop(paths, Aside(paths))
+        self._together += found.acts
+        return found
 
+    # ------------------------------------------------------------------ aside
+    @property
+    def aside(self) -> tuple[Aside, ...]:
+        """The requests for forms that are not displayed."""
+        return tuple(self._aside.values())
+
+    def wait_again(self, asides: Iterable[Aside]) -> None:
+        """Takes requests of an earlier run; those of this run for the same form are newer."""
+        for each in asides:
+            known = self._aside.get(each.paths)
+            if known is None:
+                self._aside[each.paths] = each
+            else:
+                known.texts = {**each.texts, **known.texts}
+
+    def drop(self, aside: Aside) -> bool:
+        """Forgets requests that were applied. Returns False if they are not aside any more."""
+        if self._aside.get(aside.paths) is not aside:
+            return False
+        del self._aside[aside.paths]
+        return True
+
+    # ------------------------------------------------------------------ applying
     def type_texts(self, edit: Callable[[str, str], object]) -> None:
-        """Calls `edit(field, text)` for each waiting text, and forgets the texts."""
-        texts, self.texts = self.texts, {}
-        for field, text in texts.items():
-            edit(field, text)
+        """Calls `edit(field, text)` for each text of the selected node, and forgets the texts."""
+        texts, self.here.texts = self.here.texts, {}
+        for id, text in texts.items():
+            edit(id, text)
 
-    def do_acts(self) -> None:
-        """Does the actions in the order in which they were added, and forgets them."""
-        acts, self._acts = self._acts, []
+    def do_acts(self, form: Form, *, together: bool = False) -> None:
+        """Does the actions for the selected node, or for the selected nodes `together`, in the order in which they were
+        added, and forgets them."""
+        if together:
+            acts, self._together = self._together, []
+        else:
+            acts, self.here.acts = self.here.acts, []
         for act in acts:
-            act()
+            act(form)

@@ -61,6 +61,7 @@ READS_VALUES = "Reading the values from which the contrast of the channels follo
 WAITS = "Opened read-only. Open it for writing to apply the typed text. Save does so, too; a second Save writes it."
 WAITING_TEXTS = "Typed, waiting until it is open for writing:"
 NOT_KEPT = "Typed while this was read-only, not saved and not kept for the next start:"
+_CHANGED = "Somebody else changed this meanwhile."
 INVALID_TEXTS = "Typed, not valid:"
 CLOSING_WAITS = (
     "Typed texts wait until this is open for writing; closing loses them. Open for writing keeps this open, and Save "
@@ -75,6 +76,13 @@ CLOSING_ELSEWHERE = (
 )
 CLOSING_UNFIT = "The changes cannot be saved now. Cancel to see the reason in the form, or discard them."
 ADD_AMONG_ALL = "Members are added, removed and renamed among All fields."
+
+
+def changed_meanwhile(texts: int) -> str:
+    """The sentence about texts that are not applied, because their document is another one by now."""
+    if texts < 2:
+        return f"{_CHANGED} The text that was typed here while it was read-only waits: select this node to apply it."
+    return f"{_CHANGED} {texts} texts that were typed here while it was read-only wait: select this node to apply them."
 
 
 def way_title(way: Way, meaning: str) -> str:

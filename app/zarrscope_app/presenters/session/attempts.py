@@ -35,6 +35,7 @@ class WatchesAttempts(SessionPart):
         self.edit.failed.connect(lambda error, path: self._was_denied(error, path, ("saved", path)))
         self.edit.saved.connect(lambda path: self._solved(("saved", path)))
         self.edit.saved.connect(self.problems.was_saved)
+        self.edit.unapplied.connect(self._unapplied)
         self.tree.attempted.connect(self._attempted)
         self.slice.failed.connect(self._failed)
         self.slice.failed.connect(self.chunks.failed)
@@ -84,6 +85,15 @@ class WatchesAttempts(SessionPart):
         found = strings.problem(error, path)
         if found.tried:
             self._show_problem(replace(self.problems.add(found, cause=cause), retry=False))
+
+    def _unapplied(self, path: str, sentence: str) -> None:
+        """Lists the texts of a node that were not applied, and leads to its form; "" if they are applied by now."""
+        cause = ("unapplied", path)
+        if sentence:
+            found = strings.Problem("warning", strings.joined(strings.clean(path), sentence), path=path, mend="edit")
+            self._show_problem(self.problems.add(found, cause=cause))
+        else:
+            self._solved(cause)
 
     def _solved(self, cause: Hashable) -> None:
         """Removes the problem of an earlier attempt from the list and from the error bar."""

@@ -20,6 +20,11 @@ class KeepsEdits(SessionPart):
         self.problems.note = _unkept(settings.unwritable())
         self._refresh()
 
+    @property
+    def keeps_unsaved(self) -> bool:
+        """Whether unsaved edits are kept for the next start."""
+        return self.rescue is not None and self.rescue.outlives
+
     def put_back(self) -> None:
         """Restores the edits of an earlier run; opens the hierarchy for writing if it is read-only."""
         if self.rescue is not None and self.rescue.sentence:

@@ -190,11 +190,11 @@ class Workspace:
             self.close(session)
 
     def lost_texts(self) -> str:
-        """The typed texts that the end of the process loses, as lines to print; "" for none. Other unsaved edits are
-        kept for the next start."""
+        """The texts typed while a place was read-only that the end of the process loses, because nothing can be kept
+        for the next start; as lines to print, "" for none."""
         lines = []
         for session in self.sessions:
-            if texts := session.edit.waiting_texts:
+            if not session.keeps_unsaved and (texts := session.edit.waiting_texts):
                 lines.append(f"{strings.clean(without_numbers(session.url))}: {words.NOT_KEPT}")
                 lines += [f"  {strings.clean(path)}: {strings.clean(text, 2000)}" for path, text in texts]
         return "\n".join(lines)
