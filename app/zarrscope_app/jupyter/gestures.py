@@ -63,6 +63,8 @@ KEYS = {
     for key in command.keys
     if is_plain(key) or command.id in (*WALKING, *WITH_CTRL)
 }
+BUTTONS = {"check", "transpose", "roll"}
+"""Commands that the page has as buttons, and whose keys have Ctrl."""
 ROWS = 400
 """The most rows of the tree that are sent."""
 PICTURE_LIMIT = 2048
@@ -148,7 +150,7 @@ def _command(widget: Host, command: str) -> None:
         widget.three.toggle()
     elif command in ("copy-path", "copy-view"):
         widget.copy(command)
-    elif command in KEYS.values() or (command in EDITING and widget.editable):
+    elif command in KEYS.values() or command in BUTTONS or (command in EDITING and widget.editable):
         perform(widget.session, command)
 
 
