@@ -3,6 +3,7 @@ conformance archive."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,11 +11,13 @@ import numpy as np
 import pytest
 
 import zarrscope
+import zarrscope_app as app
 from contracts.slides import image
 
 pytest.importorskip("anywidget")
 
 from notebook_page import WidgetPage
+from zarrscope_app.jupyter.gestures import BUTTONS, KEYS
 from zarrscope_app.presenters import EditStatus
 
 pytestmark = [pytest.mark.needs("chromium"), pytest.mark.timeout(240)]
@@ -194,3 +197,125 @@ def test_both_sides_of_a_conflict_are_visible(widget_page: Shown, tmp_path: Path
     )
     page.page.screenshot(path=str(tmp_path / "conflict.png"))
     edit.revert()
+
+
+def test_a_plate_of_384_wells_is_seen_as_a_whole(widget_page: Shown, tmp_path: Path) -> None:
+    stated = {
+        "rows": [{"name": name} for name in "ABCDEFGHIJKLMNOP"],
+        "columns": [{"name": f"{n:02}"} for n in range(1, 25)],
+        "wells": [{"path": "E/07", "rowIndex": 4, "columnIndex": 6}],
+        "version": "0.5",
+    }
+    with zarrscope.open(str(tmp_path / "p.zarr"), "w-") as h:
+        h.root.attrs.put({"ome": {"version": "0.5", "plate": stated}})
+        h.create_group("/E/07", {"ome": {"version": "0.5", "well": {"images": [{"path": "0"}]}}})
+    image(tmp_path / "p.zarr/E/07/0", ("DAPI",))
+    for width, height in ((500, 560), (1100, 560)):
+        page = widget_page(tmp_path / "p.zarr", width, height)
+        page.until(
+            "(() => { const p = document.querySelector('.zs-pane'), all = document.querySelectorAll('.zs-well');"
+            " return all.length === 384 && p.scrollWidth === p.clientWidth && p.scrollHeight === p.clientHeight"
+            " && all[0].clientWidth >= 13; })()"
+        )
+    page = widget_page(tmp_path / "p.zarr", 900, 250)  # the well with an image is not scrolled away
+    page.until(
+        "(() => { const w = document.querySelector('[data-well]'), p = document.querySelector('.zs-pane');"
+        " return w && w.getBoundingClientRect().bottom < p.getBoundingClientRect().bottom; })()"
+    )
+
+
+def test_the_numbers_stand_beside_the_chunk_map(widget_page: Shown, tmp_path: Path) -> None:
+    with zarrscope.open(str(tmp_path / "a.zarr"), "w-") as h:
+        values = np.random.default_rng(1).integers(0, 255, (3, 24, 24), "u1")
+        values[1] = 7
+        h.create_array("/t", shape=(3, 24, 24), dtype="u1", chunks=(1, 24, 24))[...] = values
+    page = widget_page(tmp_path / "a.zarr/t")
+    page.click("[data-tab=chunks]")
+    page.until(
+        "(() => { const map = document.querySelector('.zs-map'), told = document.querySelector('.zs-counts dl');"
+        " if (!map || document.querySelectorAll('.zs-legend > span').length < 3) return false;"
+        " const m = map.getBoundingClientRect(), t = told.getBoundingClientRect();"
+        " return t.left > m.right && t.top < m.bottom && t.height > 60; })()"
+    )
+
+
+def test_long_names_of_channels_that_differ_in_their_ends_are_told_apart(widget_page: Shown, tmp_path: Path) -> None:
+    names = ("Maximum-Projection_FITC_05", "Maximum-Projection_DAPI_07")
+    image(tmp_path / "a.zarr", names)
+    page = widget_page(tmp_path / "a.zarr", 900, 420)
+    page.until(
+        "(() => { const all = [...document.querySelectorAll('.zs-channel .nm')];"
+        " return all.length === 2 && all.every((n) => n.title === n.textContent && n.clientHeight > 0"
+        " && n.scrollHeight <= n.clientHeight + 1 && n.scrollWidth <= n.clientWidth); })()"
+    )
+
+
+def test_all_buttons_of_the_form_stand_in_one_line_and_inputs_beneath_each_other(
+    widget_page: Shown, tmp_path: Path
+) -> None:
+    with zarrscope.open(str(tmp_path / "a.zarr"), "w-") as h:
+        given = {"units": "m", "a": "1", "a-much-longer-name": "2"}
+        h.create_array("/t", shape=(8, 8), dtype="f4", chunks=(8, 8), attributes=given)
+    page = widget_page(tmp_path / "a.zarr/t")
+    page.click("[data-tab=attributes]")
+    page.until("!!document.querySelector('.zs-ways button.on')")  # CF conventions
+    page.until(
+        "(() => { const all = [...document.querySelectorAll('.zs-attributes .zs-bar button')];"
+        " const tops = new Set(all.map((b) => Math.round(b.getBoundingClientRect().top)));"
+        " return all.length === 7 && tops.size === 1; })()"
+    )
+    page.click("[data-way=fields]")
+    page.until(
+        "(() => { const all = [...document.querySelectorAll('.zs-members input[data-pointer]')];"
+        " const rects = all.map((n) => n.getBoundingClientRect());"
+        " return all.length === 3 && rects.every((r) => r.left === rects[0].left && r.right === rects[0].right); })()"
+    )
+
+
+def test_a_failed_tile_leaves_the_picture_visible_in_little_room(widget_page: Shown, tmp_path: Path) -> None:
+    image(tmp_path / "a.zarr", ("DAPI",))
+    for level in ("0", "1"):
+        for key in (tmp_path / f"a.zarr/{level}/c").rglob("*"):
+            if key.is_file():
+                key.write_bytes(b"x")
+    page = widget_page(tmp_path / "a.zarr")
+    page.until(
+        "(() => { const note = document.querySelector('[data-view=main] .zs-over'), all = note?.parentNode;"
+        " return note?.querySelector('div') && /restore/i.test(note.title)"
+        " && note.clientHeight < 0.34 * all.clientHeight"
+        " && note.getBoundingClientRect().right <= all.getBoundingClientRect().right - 6; })()"
+    )
+
+
+def test_facts_stand_in_two_columns_where_there_is_room(widget_page: Shown, tmp_path: Path) -> None:
+    image(tmp_path / "a.zarr", ("DAPI", "GFP"))
+    for width, columns in ((500, 1), (1100, 2)):
+        page = widget_page(tmp_path / "a.zarr", width, 420)
+        page.click("[data-tab=info]")
+        page.until(
+            "(() => { const all = [...document.querySelectorAll('.zs-told section')];"
+            " const edges = new Set(all.map((s) => s.getBoundingClientRect().left));"
+            f" return all.length > 2 && edges.size === {columns}; }})()"
+        )
+
+
+def test_every_button_with_a_command_acts(widget_page: Shown, tmp_path: Path) -> None:
+    static = Path(app.__file__).parent / "jupyter/static"
+    named = {name for each in static.glob("*.js") for name in re.findall(r'"command", "([a-z-]+)"', each.read_text())}
+    assert named >= {"transpose", "roll", "check"}
+    assert named <= {*KEYS.values(), *BUTTONS}
+    image(tmp_path / "a.zarr", ("DAPI", "GFP"), planes=3)
+    page = widget_page(tmp_path / "a.zarr", 1100, 600)
+    shown = page.session.slice
+
+    def plane() -> list[str | None]:
+        return [next((a.name for a in shown.state.axes if a.role == role), None) for role in ("y", "x")]
+
+    page.wait(lambda: plane() == ["y", "x"], "the plane")
+    page.click(".zs-display button[aria-label='Next two axes']")
+    page.wait(lambda: plane() == ["z", "x"], "other axes")
+    page.click(".zs-display button[aria-label='Swap height and width']")
+    page.wait(lambda: plane() == ["x", "z"], "height and width exchanged")
+    page.click("[data-tab=problems]")
+    page.click("[data-command=check]")
+    page.until("/Checked:/.test(document.querySelector('.zs-info')?.textContent)")

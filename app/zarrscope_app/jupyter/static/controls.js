@@ -101,7 +101,7 @@ function channelCard(ui, c, i, many) {
     el("div", { class: "zs-line" },
       el("label", {}, el("input", { type: "checkbox", checked: c.visible, onchange: (e) => line.send("slice.set_visible", i, e.target.checked) }),
         el("input", { type: "color", value: hex(c.color), title: w.color, "aria-label": w.color + " " + c.label, onchange: (e) => line.send("slice.set_color", i, rgb(e.target.value)) }),
-        el("span", { class: "nm" }, c.label)),
+        el("span", { class: "nm", title: c.label }, c.label)),
       c.is_alpha ? "" : [icon(ui, "A", "auto", () => line.send("slice.auto", i)),
         icon(ui, "◐", "invert", () => line.send("slice.set_inverted", i, !c.inverted), { "aria-pressed": String(c.inverted) }),
         many ? icon(ui, "①", "alone", () => line.send("slice.show_alone", i)) : ""]),

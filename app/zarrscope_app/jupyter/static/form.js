@@ -55,7 +55,7 @@ function makeForm(ui) {
       onchange: (e) => { e.target.dataset.sent = "1"; sendText(e.target.value); } }, edit.text), edit.text_error ? el("p", { class: "er" }, edit.text_error) : "");
   }
   function members(edit, may) {
-    const list = el("div", { class: "zs-form" }, edit.fields.map((f) => {
+    const list = el("div", { class: "zs-form zs-members" }, edit.fields.map((f) => {
       const nested = f.kind === "list" || f.kind === "object";
       const row = el("div", { class: "zs-field" + (f.changed ? " changed" : "") },
         nested ? el("button", { class: "zs-fold", "aria-expanded": String(!f.folded), onclick: () => ui.line.send("edit.fold", f.pointer, !f.folded) }, (f.folded ? "▸ " : "▾ ") + f.label) : el("span", { class: "lb" }, f.label),

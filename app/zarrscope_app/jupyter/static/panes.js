@@ -49,7 +49,7 @@ function makePanes(ui) {
     c.sentence ? el("p", { class: "zs-note" }, c.sentence) : "",
     el("div", { class: "zs-chunks" }, rows ? el("div", { class: "zs-mapbox" }, el("span", { class: "zs-quiet" }, `${c.row_axis || ""} ↓  ${c.column_axis || ""} →`), canvas,
       el("div", { class: "zs-legend" }, c.legend.map((text, k) => c.cells.some((row) => row.includes(String(k))) ? el("span", {}, el("i", { class: "c" + k }), text) : ""), c.scale.map((text, k) => el("span", {}, el("i", { class: "c1", style: `opacity: ${0.3 + 0.35 * k}` }), text)))) : "",
-    el("div", {}, list(c.items), c.chosen ? el("div", { class: "zs-chosen" }, el("h4", {}, c.chosen.title), list(c.chosen.items), c.chosen.sentence ? el("p", { class: c.chosen.failed ? "er" : "" }, c.chosen.sentence) : "",
+    el("div", { class: "zs-counts" }, list(c.items), c.chosen ? el("div", { class: "zs-chosen" }, el("h4", {}, c.chosen.title), list(c.chosen.items), c.chosen.sentence ? el("p", { class: c.chosen.failed ? "er" : "" }, c.chosen.sentence) : "",
       inside ? [el("h4", {}, c.inner.title), c.inner.fixed.map(([axis, at, low, high]) => captioned(axis, el("input", { type: "number", min: low, max: high, value: at, "aria-label": axis, onchange: (e) => send("chunks.set_inner", axis, +e.target.value) }))), el("div", {}, inside)] : "",
       c.chosen.parts.map((part) => [el("h4", {}, part.title), list(part.items), part.text ? el("pre", {}, part.text) : ""]),
       c.pictured ? el("button", { onclick: () => send("chunks.show_in_image") }, w["chunk-in-image"]) : "", " ", el("button", { onclick: () => send("chunks.check") }, w["chunk-check"])) : rows ? el("p", { class: "zs-quiet" }, w["chunk-choose"]) : "")));
@@ -59,7 +59,8 @@ function makePanes(ui) {
     });
   }
   function drawMap(canvas, c, rows, columns) {
-    const room = Math.max(80, Math.min(canvas.parentNode.clientWidth, 360)), cell = Math.max(3, Math.min(28, Math.floor(room / columns), Math.floor(260 / rows)));
+    const around = canvas.parentNode, beside = around.className === "zs-mapbox" ? around.parentNode.clientWidth / 2 : around.clientWidth;
+    const room = Math.max(80, Math.min(beside, 360)), cell = Math.max(3, Math.min(28, Math.floor(room / columns), Math.floor(260 / rows)));
     // A map of few columns, or of few rows, would otherwise be too thin to be clicked.
     const wide = Math.max(cell, Math.min(12, Math.floor(room / columns))), tall = Math.max(cell, Math.min(12, Math.floor(260 / rows)));
     const dense = window.devicePixelRatio || 1, g = canvas.getContext("2d"), accent = getComputedStyle(ui.box).getPropertyValue("--accent").trim() || "#1976d2", ink = getComputedStyle(ui.box).color;
@@ -84,7 +85,7 @@ function makePanes(ui) {
   function info(node) {
     const i = ui.panel.info, w = ui.words;
     refill(node, el("div", { class: "zs-info" }, i.words ? el("p", {}, i.words) : "", el("div", { class: "zs-quiet" }, i.subtitle), i.problem ? el("p", {}, "⚠ " + i.problem) : "",
-      i.warnings.map((text) => el("p", {}, "⚠ " + text)), i.sections.map((s) => el("section", {}, el("h4", {}, s.title), s.hint ? el("p", { class: "zs-hint" }, s.hint) : "", s.rows.length ? table(s) : list(s.items))),
+      i.warnings.map((text) => el("p", {}, "⚠ " + text)), el("div", { class: "zs-told" }, i.sections.map((s) => el("section", {}, el("h4", {}, s.title), s.hint ? el("p", { class: "zs-hint" }, s.hint) : "", s.rows.length ? table(s) : list(s.items)))),
       i.snippets.length ? el("h4", {}, w.snippets) : "",
       i.snippets.map((s) => el("details", {}, el("summary", {}, s.title, s.text ? el("button", { class: "bare", onclick: (e) => { e.preventDefault(); ui.copied(s.text); } }, w["code-copy"]) : ""), el("pre", {}, s.text || s.why))),
       i.documents.length ? i.documents.flatMap(([key, text]) => [el("h4", {}, key), el("pre", {}, text)]) : el("button", { disabled: i.loading, onclick: () => ui.line.send("metadata.load_documents") }, w.document)));
@@ -108,8 +109,9 @@ function makePanes(ui) {
       p.problems.map((each) => el("p", { class: "zs-problem", title: each.sign.name + ": " + each.details }, el("span", { class: "sv " + each.sign.icon, role: "img", "aria-label": each.sign.name }, each.sign.character), each.headline, each.path && each.path !== ui.place.path ? el("button", { class: "bare", onclick: () => ui.line.send("session.select", each.path) }, each.path) : "")), comparison(p.comparing)));
   }
   function overview(node) {
-    const o = ui.panel.overview, named = o.columns.some(Boolean), grid = el("div", { class: "zs-plate" });
-    grid.style.gridTemplateColumns = `${named ? "auto " : ""}repeat(${Math.max(1, o.columns.length)}, minmax(20px, ${named ? "var(--well, 96px)" : "96px"}))`;
+    const o = ui.panel.overview, named = o.columns.some(Boolean), grid = el("div", { class: "zs-plate" + (named ? "" : " zs-series") });
+    grid.style.setProperty("--rows", Math.max(1, o.rows.length));
+    grid.style.gridTemplateColumns = `${named ? "auto " : ""}repeat(${Math.max(1, o.columns.length)}, minmax(${named ? 15 : 64}px, var(--well)))`;
     if (named) grid.append(el("span"), ...o.columns.map((name) => el("span", { class: "zs-quiet hd" }, name)));
     const cells = new Map(o.cells.map((c) => [c.row + "/" + c.column, c]));
     o.rows.forEach((name, r) => {

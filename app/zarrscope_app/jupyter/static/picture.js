@@ -105,6 +105,7 @@ function makeStage(ui, id) {
   }
   function say() {
     const sentence = frame.blocked || frame.over || frame.sentence || "";
+    over.title = frame.broken || "";
     refill(over, sentence, frame.broken ? el("div", {}, frame.broken) : "", frame.blocked ? el("button", { onclick: () => ui.line.send("slice.load_anyway") }, ui.words.load) : "");
   }
   function spot(event) {
