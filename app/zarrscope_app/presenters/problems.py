@@ -148,6 +148,11 @@ class ProblemsPresenter:
         return self._ticket is None and self._steps is not None and not self._whole
 
     @property
+    def unlooked(self) -> bool:
+        """Whether nothing was checked yet in a hierarchy that can be checked."""
+        return self.can_check and self._ticket is None and self._steps is None
+
+    @property
     def comparing(self) -> bool:
         """Whether a comparison is running; `stop_comparing` ends it."""
         return self._comparing is not None
@@ -165,7 +170,7 @@ class ProblemsPresenter:
             so_far = f" {counted(self.count, 'problem')} so far." if self._items else ""
             return f"Checking {differences.extent(self._scope)}{self._told}…{so_far}"
         if self._steps is None:
-            return f"{found} {UNLOOKED if self.can_check else ''}".strip()
+            return f"{found} {UNLOOKED if self.unlooked else ''}".strip()
         examined = sum(self._steps.known.values())
         chunks = counted(examined, "chunk") if examined < _MANY else MANY_CHUNKS
         also = f" {counted(self._further, 'remark')} besides, which zarrscope check lists." if self._further else ""

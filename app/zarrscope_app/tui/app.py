@@ -347,8 +347,9 @@ class Explorer(App[int]):
             return words.job_line(job.name, job.progress, job.text) if job.state is JobState.RUNNING else job.sentence
         if self._pixels.waiting:
             return words.PIXELS_COME
-        if s.state.tab == "attributes":
-            return self.terminal.spelled(form_text(s.edit.state.sentence, self.read_only))
+        if s.state.tab == "attributes":  # without fields, the pane itself says why
+            stated = s.edit.state.sentence if s.edit.state.fields else ""
+            return self.terminal.spelled(form_text(stated, self.read_only))
         if s.state.tab in ("overview", "values"):
             return self.part(s.state.tab, Lines).told()
         found = s.slice.state.measurement

@@ -85,10 +85,15 @@ class FormLines(Lines):
 
     def count(self) -> int:
         self._lay_out()
-        return len(self.session.edit.state.fields) + sum(map(len, self._beneath))
+        fields = self.session.edit.state.fields
+        return len(fields) + sum(map(len, self._beneath)) if fields else len(self._lacking())
+
+    def _lacking(self) -> list[StyledText]:
+        """The lines that say why there are no fields."""
+        return [*fold(f" {self.session.edit.state.sentence}", max(10, self.columns))]
 
     def marked(self, line: int) -> bool:
-        return self._field_at(line)[0] == self.cursor
+        return bool(self.session.edit.state.fields) and self._field_at(line)[0] == self.cursor
 
     # ------------------------------------------------------------------ the cursor
     def show(self) -> None:
@@ -148,6 +153,8 @@ class FormLines(Lines):
 
     # ------------------------------------------------------------------ painting
     def pieces(self, line: int) -> list[StyledText]:
+        if not self.session.edit.state.fields:
+            return [(self._lacking()[line][0], "quiet")]
         at, part = self._field_at(line)
         folded = self._beneath[self._long.index(at)] if at in self._long else []
         if part:

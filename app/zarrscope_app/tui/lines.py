@@ -20,6 +20,7 @@ from textual.timer import Timer
 from textual.widget import Widget
 
 from zarrscope_app.presenters import RootsPresenter, Session, TreePresenter, TreeRow, strings
+from zarrscope_app.presenters import strings_terminal as words
 from zarrscope_app.presenters.commands import command
 from zarrscope_app.presenters.problem_rows import ProblemRow
 from zarrscope_app.presenters.strings import Problem
@@ -428,7 +429,9 @@ class ProblemLines(Lines):
         return rows[at].problem if 0 <= at < len(rows) else None
 
     def _said(self) -> Sequence[StyledText]:
-        return _folded(self.session.problems.sentence, max(10, self.columns))
+        problems = self.session.problems
+        told = words.CHECK_KEY if problems.unlooked else ""
+        return _folded(f"{problems.sentence} {told}".rstrip(), max(10, self.columns))
 
     def _unfolded(self) -> list[str]:
         """The lines of the problem under the cursor."""

@@ -17,7 +17,11 @@ from zarrscope_app.tui.lines import Lines
 
 LEAST, MOST = 3, 20
 """The least and the greatest width of a thumbnail in terminal columns."""
-EMPTY, MISSING, MARK = 40, 20, 255
+LEAST_WHOLE = 8
+"""The least width of a thumbnail to which it shrinks so that all rows are visible; narrower ones show too little."""
+EMPTY, MISSING = 0.15, 0.06
+"""How far the boxes of images that have not arrived, and of places without one, are from the background to the colour
+of text."""
 
 
 class PlateLines(Lines):
@@ -67,12 +71,20 @@ class PlateLines(Lines):
     def _across(self) -> int:
         """The width of a thumbnail in columns: such that as much of the plate as possible is visible."""
         columns = max(1, len(self.state.columns))
-        return max(LEAST, min(MOST, (self.size.width - self._gutter) // columns - 1))
+        wide = max(LEAST, min(MOST, (self.size.width - self._gutter) // columns - 1))
+        rows = max(1, len(self.state.rows))
+        whole = 2 * ((self.size.height - 2) // rows - 1 - self._named)
+        return min(wide, whole) if whole >= LEAST_WHOLE else wide
+
+    @property
+    def _named(self) -> int:
+        """The number of lines for the name of an image: 0 if columns have headings, else 1."""
+        return 0 if any(self.state.columns) else 1
 
     @property
     def _high(self) -> int:
         """The height of a thumbnail in lines, including its name if the columns have no headings."""
-        return max(1, self._across // 2) + (0 if any(self.state.columns) else 1)
+        return max(1, self._across // 2) + self._named
 
     def count(self) -> int:
         return 2 + len(self.state.rows) * (self._high + 1) if self.state.cells else 1
@@ -119,10 +131,9 @@ class PlateLines(Lines):
         if found is not None and found[0] == key:
             return found[1]
         columns, wide, base = len(self.state.columns), self._across, self.rich_style
-        named = not any(self.state.columns)
-        lines = self._high - named
+        lines = self._high - self._named
         canvas = np.zeros((lines * self.rendering.rows, columns * (wide + 1) * self.rendering.columns, 3), np.uint8)
-        canvas[...] = self.background_colors[1].rgb
+        canvas[...] = self.colors[2].rgb
         for column in range(columns):
             x = column * (wide + 1) * self.rendering.columns
             box = canvas[:, x : x + wide * self.rendering.columns]
@@ -135,7 +146,7 @@ class PlateLines(Lines):
             ])
             for y, line in enumerate(cells_of(canvas, self.rendering))
         ]  # fmt: skip
-        if named:
+        if self._named:
             names = "".join(f"{cells[c].name[:wide] if c in cells else '':<{wide + 1}}" for c in range(columns))
             strips.append(Strip([Segment(" " * self._gutter + names, self._style("quiet", base))]))
         strips.append(Strip.blank(self._gutter + columns * (wide + 1), base))
@@ -143,8 +154,9 @@ class PlateLines(Lines):
         return strips
 
     def _fill(self, box: npt.NDArray[np.uint8], cell: Cell | None, marked: bool) -> None:
-        """One thumbnail as large as possible; a grey box if it has not arrived yet, a darker one if no
+        """One thumbnail as large as possible; a grey box if it has not arrived yet, a fainter one if no
         image is listed."""
+        _, _, background, text = self.colors
         height, width = box.shape[:2]
         if cell is not None and cell.rgb is not None and cell.rgb.size:
             scale = min(height / cell.rgb.shape[0], width / cell.rgb.shape[1])
@@ -153,9 +165,9 @@ class PlateLines(Lines):
             y, x = (height - h) // 2, (width - w) // 2
             box[y : y + h, x : x + w] = cell.rgb[rows][:, columns]
         else:
-            box[1:-1, 1:-1] = EMPTY if cell is not None else MISSING
-        if marked:
-            box[0], box[-1], box[:, 0], box[:, -1] = MARK, MARK, MARK, MARK
+            box[1:-1, 1:-1] = background.blend(text, EMPTY if cell is not None else MISSING).rgb
+        if marked:  # the colour of text is visible on light and dark terminals
+            box[0] = box[-1] = box[:, 0] = box[:, -1] = text.rgb
 
     # ------------------------------------------------------------------ moving
     def told(self) -> str:

@@ -9,7 +9,7 @@ from zarrscope_app.presenters import strings_terminal as words
 from zarrscope_app.presenters.values import NUMBER_FORMATS
 from zarrscope_app.tui.lines import Lines, StyledText, fold
 
-COLUMN, LONGEST = 12, 60
+COLUMN, LONGEST = 11, 60
 """The least and the greatest width in terminal columns of values of which the longest is not known."""
 
 

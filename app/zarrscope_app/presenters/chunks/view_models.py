@@ -179,8 +179,9 @@ def map_text(state: ChunkMap) -> str:
         lines += ["".join(SIGNS[cell] for cell in line) for line in state.inner.cells]
     if state.cells is not None and state.cells.size:
         where = ", ".join(f"{name} {chunk}" for name, chunk, _ in state.fixed)
-        down, across = state.row_axis or "one row", state.column_axis or "one column"
-        lines += ["", strings.joined(f"{down} down, {across} across", where)]
+        axes = [f"{state.row_axis} down"] if state.row_axis else []
+        axes += [f"{state.column_axis} across"] if state.column_axis else []
+        lines += ["", strings.joined(", ".join(axes), where)]
         lines += ["".join(SIGNS[cell] for cell in line) for line in state.cells]
         used = [f"{SIGNS[code]} {LEGEND[code]}" for code in range(len(LEGEND)) if (state.cells == code).any()]
         lines += ["", "   ".join(used)]
