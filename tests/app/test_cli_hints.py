@@ -9,7 +9,7 @@ import pytest
 
 import zarrscope
 from contracts.http_server import web_server
-from zarrscope_app.cli import run
+from zarrscope_app.cli import cli, run
 from zarrscope_app.presenters.form.line_diff import LONGEST, changed_lines
 
 
@@ -38,6 +38,9 @@ def place(tmp_path: Path) -> str:
         (["rm", "{place}", "a"], "Did you mean 'remove'?"),
         (["tree", "{place}", "--dept", "1"], "Did you mean --depth?"),
         (["version"], "Did you mean '--version'?"),
+        (["dump", "{place}"], "There is no command 'dump'. zarrscope --help lists them."),
+        (["tree", "{place}", "--depth", "x"], "x is not a whole number."),
+        (["ls", "{place}", "--timeout", "x"], "x is not a number."),
         (["attrs", "set", "{place}", "unit", "5"], "The NODE of the root is /."),
         (["convert", "{place}", "a", "{place}.new", "--to", "v2"], "A node is named in the address: SOURCE/NODE."),
     ],
@@ -120,6 +123,7 @@ def test_a_document_of_short_lines_is_compared_as_it_is() -> None:
         (["tree", "{folder}/Cells.ZARR"], "Did you mean {place}?"),
         (["tree", "{folder}/nothing"], "The folder {folder} exists"),
         (["repack", "{folder}/cells.zip"], "There is no archive {folder}/cells.zip"),
+        (["attrs", "get", "{place}", "length"], "An attribute follows its node: attrs get {place} / length"),
     ],
 )
 def test_a_place_that_does_not_exist_is_answered_with_the_likely_one(
@@ -132,7 +136,8 @@ def test_a_place_that_does_not_exist_is_answered_with_the_likely_one(
     assert filled(hint) in " ".join(capsys.readouterr().err.split())
 
 
-def test_help_is_also_a_word(capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_is_also_a_word(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cli, "commands", {})  # no verb has been loaded yet, as in a new process
     assert run(["help"]) == 0
     assert "Looking:" in capsys.readouterr().out
     assert run(["help", "ls"]) == 0

@@ -58,9 +58,12 @@ def get(url: str, node: str | None, field: str | None, as_json: bool, raw: bool,
 
     try:
         hierarchy, found = opened(url, node)
-    except NotFound:
+    except NotFound as error:
         if node is not None and field is None:
             _check_field(url, node)
+            if "/" not in node:
+                advice = f"An attribute follows its node: attrs get {url} / {node}"
+                error.advice = f"{error.advice} {advice}" if error.advice else advice
         raise
     if raw:
         from zarrscope.nodes.mending import whole_document

@@ -75,7 +75,7 @@ class DefaultGroup(click.Group):
         if args and args[0].startswith("-") and args[0].partition("=")[0] not in own:
             args = [self.default, *args]
         if args[:1] == ["help"] and not os.path.lexists("help"):  # as other programs spell it
-            args = [*(verb for verb in args[1:2] if verb in self.commands), "--help"]
+            args = [*(verb for verb in args[1:2] if verb in self.list_commands(context)), "--help"]
         return super().parse_args(context, args)
 
     def shell_complete(self, context: click.Context, incomplete: str) -> list[CompletionItem]:
@@ -96,20 +96,24 @@ class DefaultGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in self.list_commands(context):
             if not context.resilient_parsing:  # a message would disturb the line that the shell completes
-                self._check_typo(context, args[0])
+                self._check_typo(context, *args)
             args = [self.default, *args]
         return super().resolve_command(context, args)
 
-    def _check_typo(self, context: click.Context, word: str) -> None:
+    def _check_typo(self, context: click.Context, word: str, *others: str) -> None:
         """Raises a usage error for `zarrscope tre x`, which is more likely a typing error than a request to open
-        "tre"."""
+        "tre", and for `zarrscope dump x` if only x exists."""
         import difflib
 
         verbs = self.list_commands(context)
         close = difflib.get_close_matches(word, verbs, 1, 0.7)
         close = close or [verb for verb in SYNONYMS.get(word, ()) if verb in verbs or verb.startswith("-")]
-        if close and word.isalpha() and not Path(word).exists():
+        if not word.isalpha() or Path(word).exists():
+            return
+        if close:
             raise click.UsageError(f"There is no command {word!r}. Did you mean {close[0]!r}?", context)
+        if others and Path(others[0]).exists():
+            raise click.UsageError(f"There is no command {word!r}. {context.command_path} --help lists them.", context)
 
 
 def opening(verb: Callable[..., Any]) -> Callable[..., Any]:

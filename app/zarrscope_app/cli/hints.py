@@ -10,6 +10,8 @@ import click
 
 LIKENESS = 0.75
 """The least likeness, from 0 to 1, of an option that is proposed in place of an unknown one."""
+_NO_NUMBER = re.compile(r"is not a valid (integer|float)( range)?\.")
+_NUMBERS = {"integer": "whole number", "float": "number"}
 _INDEX = re.compile(r"\[?[-+\d:. ]+(,[-+\d:. ]*)+\]?|\[[-+\d:. ]+\]|[-+\d]*:[-+\d:]*")
 
 
@@ -23,6 +25,9 @@ def hinted(mistake: click.UsageError) -> click.UsageError:
     context = mistake.ctx
     if isinstance(mistake, click.NoSuchOption):
         return _of_option(mistake, context)
+    if isinstance(mistake, click.BadParameter) and not isinstance(mistake, click.MissingParameter):
+        told = _NO_NUMBER.sub(lambda found: f"is not a {_NUMBERS[found[1]]}.", mistake.message)
+        return click.BadParameter(told, context, mistake.param, mistake.param_hint)
     if context is None:
         return mistake
     names = [parameter.name for parameter in context.command.params if isinstance(parameter, click.Argument)]
