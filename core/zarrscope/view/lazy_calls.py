@@ -381,6 +381,8 @@ def result_class() -> Any:  # Any: the class exists only with dask
         def of(cls, array: Any, steps: int) -> LazyResult:
             made: LazyResult = cls(array.dask, array.name, array.chunks, meta=array._meta)
             made.steps = steps
+            # Hides the name "zarrscope…", as LazyView does: napari opens any object from a module named "zarr…" again.
+            made.__module__ = "lazy result"
             return made
 
         def lazy(self) -> Any:
