@@ -24,7 +24,7 @@ from contracts.wire import wire
 from narrowing import as_array, as_group
 from zarrscope.errors import Conflict, Denied, NotFound, Refused
 from zarrscope.model.storage import ABSENT
-from zarrscope.stores.credentials import SERVICES, logins
+from zarrscope.stores.credentials import SERVICES, logins, passed_over
 from zarrscope.stores.object_store import ObjectStore
 from zarrscope.stores.service_answers import code_of, sentence
 
@@ -349,6 +349,58 @@ def test_options_in_an_address_open_it_everywhere(moto: str, lab: Path) -> None:
         zarrscope.open(url)
     with pytest.raises(Refused, match="no backend 'other'"):
         zarrscope.open(url + "&backend=other")
+
+
+@pytest.mark.parametrize("backend", ["obstore", "fsspec"])
+def test_a_denial_names_the_credentials_that_were_not_used(
+    backend: str, moto: str, nobody: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "a")
+    url = f"s3://{_new_bucket(moto)}/x.zarr?endpoint={moto}&region=us-east-1"
+    zarrscope.open(url, "w-", storage_options={"key": "k", "secret": "s"}).close()
+    with pytest.raises(Denied) as caught:
+        zarrscope.open(f"{url}&backend={backend}")
+    assert caught.value.tried == (
+        "without credentials",
+        "AWS_ACCESS_KEY_ID without AWS_SECRET_ACCESS_KEY: not used",
+    )
+    assert "AWS_ACCESS_KEY_ID without AWS_SECRET_ACCESS_KEY: not used." in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("scheme", "variables", "reason"),
+    [
+        ("s3", {"AWS_SECRET_ACCESS_KEY": "a"}, "AWS_SECRET_ACCESS_KEY without AWS_ACCESS_KEY_ID"),
+        ("s3", {"AWS_PROFILE": "gone"}, "AWS_PROFILE, a profile gone that is not in ~/.aws"),
+        ("s3", {"AWS_SESSION_TOKEN": "a"}, "AWS_SESSION_TOKEN without AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"),
+        ("gs", {"GOOGLE_APPLICATION_CREDENTIALS": "/none"}, "GOOGLE_APPLICATION_CREDENTIALS, a file that is gone"),
+        ("gs", {"GOOGLE_SERVICE_ACCOUNT": "/"}, "GOOGLE_SERVICE_ACCOUNT, a file that cannot be read"),
+        ("gs", {"GOOGLE_SERVICE_ACCOUNT_KEY": "{"}, "GOOGLE_SERVICE_ACCOUNT_KEY, not the key of an account"),
+        ("az", {"AZURE_CLIENT_ID": "a"}, "AZURE_CLIENT_ID without AZURE_TENANT_ID"),
+        (
+            "az",
+            {"AZURE_STORAGE_ACCOUNT_NAME": "other", "AZURE_STORAGE_ACCOUNT_KEY": "a2V5"},
+            "the environment, which has keys of the account 'other'",
+        ),
+    ],
+)
+def test_credentials_that_are_passed_over_have_a_reason(
+    scheme: str, variables: dict[str, str], reason: str, nobody: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    options = {"account_name": "mine"} if scheme == "az" else {}
+    assert passed_over(SERVICES[scheme], options) == (f"{reason}: not used",)
+    assert [login.name for login in logins(SERVICES[scheme], options)] == ["without credentials"]
+    assert passed_over(SERVICES[scheme], {**options, "anon": True}) == ()
+
+
+def test_half_a_profile_is_passed_over(nobody: Path) -> None:
+    (nobody / ".aws").mkdir()
+    (nobody / ".aws" / "credentials").write_text("[default]\naws_access_key_id=a\n")
+    assert passed_over(SERVICES["s3"], {}) == (
+        "the profile default, which has aws_access_key_id without aws_secret_access_key: not used",
+    )
 
 
 def test_options_of_a_verb_reach_its_buckets(

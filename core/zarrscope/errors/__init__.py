@@ -248,7 +248,7 @@ class Denied(Unreadable, PermissionError):
     """The store denies access.
 
     `untold`: the store gives the same answer for absent values, so it is unknown whether a value exists. `tried`: the
-    sources of the credentials that the service rejected.
+    sources of the credentials that the service rejected, then those that were not used, with the reason.
     """
 
     title = "Access denied"

@@ -34,13 +34,15 @@ BucketOptions = Mapping[str, Any]
 class BucketLogin:
     """One set of credentials: its name for messages, the settings for obstore, and a function that returns the access
     keys if the settings contain none. `profile`: the profile of ~/.aws that they come from. `assumable`: whether
-    obstore can use them; without boto3 it cannot use profiles with single sign-on or a role."""
+    obstore can use them; without boto3 it cannot use profiles with single sign-on or a role. `usable`: whether they are
+    complete; if not, the name says why."""
 
     name: str
     config: dict[str, Any] = field(default_factory=dict, repr=False)
     provider: Callable[[], Any] | None = field(default=None, repr=False)
     profile: str = ""
     assumable: bool = True
+    usable: bool = True
 
 
 @dataclass(frozen=True, repr=False)
@@ -103,6 +105,34 @@ def logins(service: Service, options: BucketOptions) -> Iterator[BucketLogin]:
 
 def every_login(service: Service, options: BucketOptions) -> Iterator[BucketLogin]:
     """As `logins`, with those that only other packages can use."""
+    return (login for login in _found(service, options) if login.usable)
+
+
+def passed_over(service: Service, options: BucketOptions, *, by_obstore: bool = True) -> tuple[str, ...]:
+    """The credentials that were found and are not tried, because they are incomplete or stale, or because obstore
+    cannot use them: sentences for the person who expects that they are used."""
+    try:
+        found = [*_found(service, options)]
+    except Refused:  # the profile no longer exists
+        return ()
+    reasons = (
+        f"{login.name}, which needs boto3" if login.usable else login.name
+        for login in found
+        if not login.usable or (by_obstore and not login.assumable)
+    )
+    return tuple(not_used(reason) for reason in reasons)
+
+
+def not_used(name: str) -> str:
+    """The name of credentials that were passed over, among those that were tried."""
+    return f"{name}: not used"
+
+
+def _unusable(name: str) -> BucketLogin:
+    return BucketLogin(name, usable=False)
+
+
+def _found(service: Service, options: BucketOptions) -> Iterator[BucketLogin]:
     settings = _settings(service, options)
     conceal(settings)
     if settings.pop("anon", False) or settings.get("skip_signature"):
@@ -146,12 +176,17 @@ def _s3_logins(settings: dict[str, Any]) -> Iterator[BucketLogin]:
                 f"There is no profile {profile!r} in ~/.aws",
                 advice=f"There are: {', '.join(sorted(files))}." if files else "Run: aws configure",
             )
+        if named not in files:
+            yield _unusable(f"AWS_PROFILE, a profile {named} that is not in ~/.aws")
         yield from _of_profile(named, files.get(named, {}), place)
         if profile:
             return
     environ = {name: os.environ.get(f"AWS_{name.upper()}", "") for name in _KEYS}
     if environ["access_key_id"] and environ["secret_access_key"]:
         yield BucketLogin("the environment", place, _given({k: v for k, v in environ.items() if v}))
+    elif any(environ.values()):
+        there, missing = ([f"AWS_{k.upper()}" for k in _KEYS if bool(environ[k]) is found] for found in (True, False))
+        yield _unusable(f"{' and '.join(there)} without {' and '.join(k for k in missing if k != 'AWS_SESSION_TOKEN')}")
     if not named and "default" in files:
         yield from _of_profile("default", files["default"], place)
     if any(os.environ.get(f"AWS_{name}") for name in _ROLES):
@@ -168,7 +203,10 @@ _ROLES = (
 
 def _of_profile(name: str, told: BucketOptions, place: dict[str, Any]) -> Iterator[BucketLogin]:
     found = {key: told[f"aws_{key}"] for key in _KEYS if told.get(f"aws_{key}")}
-    if "access_key_id" in found:
+    if ("access_key_id" in found) != ("secret_access_key" in found):
+        there, missing = sorted(("aws_access_key_id", "aws_secret_access_key"), key=lambda key: key not in told)
+        yield _unusable(f"the profile {name}, which has {there} without {missing}")
+    elif "access_key_id" in found:
         yield BucketLogin(f"the profile {name}", place, _given(found), name)
     elif any(key.startswith(("sso_", "role_arn", "credential_process", "source_profile")) for key in told):
         try:
@@ -236,7 +274,10 @@ def _gcs_logins(settings: dict[str, Any]) -> Iterator[BucketLogin]:
         yield BucketLogin(OPTIONS, settings)
         return
     for variable in (*google_keys.set_accounts(), google_keys.DEFAULT):
-        if not os.environ.get(variable) or google_keys.fault_of(variable):
+        if variable not in os.environ:
+            continue
+        if fault := google_keys.fault_of(variable):
+            yield _unusable(f"{variable}, {fault}")
             continue
         kind = "service_account_key" if variable == google_keys.KEY else "service_account"
         kind = "application_credentials" if variable == google_keys.DEFAULT else kind
@@ -279,11 +320,16 @@ def _azure_logins(settings: dict[str, Any]) -> Iterator[BucketLogin]:
     same = settings.get("account_name", account.get("account_name")) == account.get("account_name")
     if same and any(name in around for name in _AZURE_SECRETS):
         yield BucketLogin("the environment", {**around, **settings})
+    elif any(name in around for name in _AZURE_SECRETS):
+        yield _unusable(f"the environment, which has keys of the account {around.get('account_name', '')!r}")
     place = {**account, **settings} if same else {**settings}
     if environ.get("AZURE_CLIENT_ID") and environ.get("AZURE_TENANT_ID"):
         names = ("client_id", "client_secret", "tenant_id", "federated_token_file")
         found = {name: environ[f"AZURE_{name.upper()}"] for name in names if environ.get(f"AZURE_{name.upper()}")}
         yield BucketLogin("the application of the environment", {**place, **found})
+    elif environ.get("AZURE_CLIENT_ID") or environ.get("AZURE_TENANT_ID"):
+        there, missing = sorted(("AZURE_CLIENT_ID", "AZURE_TENANT_ID"), key=lambda name: not environ.get(name))
+        yield _unusable(f"{there} without {missing}")
     if shutil.which("az") and Path("~/.azure").expanduser().is_dir():
         yield BucketLogin("the login of az", {**place, "use_azure_cli": True})
     if _machine("chassis_asset_tag") == "7783-7084-3265-9085-8269-3286-77":

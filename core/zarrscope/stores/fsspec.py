@@ -26,7 +26,7 @@ from zarrscope.errors import Denied, NotFound, Unreadable, Unsupported, Zarrscop
 from zarrscope.errors.confidential import cause, conceal, public_options
 from zarrscope.model.storage import Answer, ByteRange, Entry, Request
 from zarrscope.stores.address_options import split_options
-from zarrscope.stores.fsspec_logins import FileSystemLogin, file_system_logins
+from zarrscope.stores.fsspec_logins import FileSystemLogin, file_system_logins, logins_passed_over
 from zarrscope.stores.keys import too_large
 from zarrscope.stores.local.links import endless, no_end
 from zarrscope.stores.network import Network, network, others
@@ -55,6 +55,8 @@ class FsspecStore(RemoteStore):
     _filesystem: AbstractFileSystem
     _logins: Sequence[FileSystemLogin] = ()
     _most_tried = 0
+    _passed_over: tuple[str, ...] = ()
+    """The names of credentials that are incomplete or stale, for messages."""
     _disconnected = False
 
     def __init__(self, url: str, **options: Any) -> None:
@@ -64,6 +66,7 @@ class FsspecStore(RemoteStore):
         self.network = network(options)
         scheme = place.partition("://")[0]
         found = file_system_logins(scheme, {**told, **others(options)})
+        self._passed_over = logins_passed_over(scheme, {**told, **others(options)})
         try:
             with self._naming(""):
                 files, root = self._made(place, found[0])
@@ -404,6 +407,7 @@ class FsspecStore(RemoteStore):
             message = f"The request failed: it took too long ({str(error) or 'time-out'})"
         if isinstance(error, PermissionError) or _code(error) in ABOUT_LOGINS or type(error).__name__ in _NO_LOGIN:
             tried = tuple(login.name for login in self._logins[: self._most_tried + 1] if login.name)
+            tried += self._passed_over
             return Denied(
                 message,
                 untold=self._filesystem.async_impl and _code(error) in ABOUT_VALUES,

@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from zarrscope.stores.credentials import ANONYMOUS, OPTIONS, SERVICES, BucketLogin, GivenKeys, every_login
+from zarrscope.stores.credentials import ANONYMOUS, OPTIONS, SERVICES, BucketLogin, GivenKeys, every_login, passed_over
 
 _AZURE = ("abfs", "abfss", "az")
 _GOOGLE = ("gs", "gcs")
@@ -38,6 +38,13 @@ def file_system_logins(scheme: str, options: Mapping[str, Any]) -> list[FileSyst
     return [
         FileSystemLogin(login.name, _merged(plain, _options_of(scheme, login))) for login in every_login(service, told)
     ]
+
+
+def logins_passed_over(scheme: str, options: Mapping[str, Any]) -> tuple[str, ...]:
+    """The names of credentials that are not among `file_system_logins`, because they are incomplete or stale."""
+    service = SERVICES.get(scheme)
+    told = {name: value for name, value in options.items() if name != "backend"}
+    return () if service is None or "session" in told else passed_over(service, told, by_obstore=False)
 
 
 def file_system_options(scheme: str, options: Mapping[str, Any]) -> dict[str, Any]:

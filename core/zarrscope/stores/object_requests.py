@@ -17,6 +17,7 @@ import os
 import re
 import time
 from collections.abc import Awaitable, Callable, Hashable
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote
@@ -27,7 +28,7 @@ from zarrscope.errors.installing import how_to_install
 from zarrscope.runtime.memo import Memo
 from zarrscope.stores import google_keys
 from zarrscope.stores.address_options import split_options
-from zarrscope.stores.credentials import SERVICES, BucketLogin, GivenKeys, logins, no_keys
+from zarrscope.stores.credentials import SERVICES, BucketLogin, GivenKeys, logins, no_keys, not_used, passed_over
 from zarrscope.stores.network import network, others
 from zarrscope.stores.remote import RemoteStore
 from zarrscope.stores.service_answers import (
@@ -168,6 +169,8 @@ class BucketRequests(RemoteStore):
                 # Credentials of which no client can be made, such as a stale file, are like rejected ones.
                 if self._settled or self._login + 1 == len(self._logins):
                     raise
+                unused = not_used(f"{self._login_in_use.name}, incomplete or damaged")
+                self._logins[self._login] = replace(self._login_in_use, name=unused)
                 self._login += 1
 
     def _made(self, login: BucketLogin, lists: bool) -> Client:
@@ -401,6 +404,8 @@ class BucketRequests(RemoteStore):
         denied = denied or status_of(error) in (401, 403)
         if denied or code in ABOUT_LOGINS or finds_no_login(str(error)):
             tried = tuple(login.name for login in self._logins[: self._login + 1])
+            if self._service.name:  # a client from Python found its own credentials
+                tried += passed_over(self._service, self._told)
             return Denied(
                 message,
                 untold=code in ABOUT_VALUES and not finds_no_login(str(error)),
