@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -202,6 +203,31 @@ def test_fields_of_a_well_and_images_of_a_series(shelf: Shelf, view: Any) -> Non
     series.until(lambda: not series.session.state.selecting and series.session.slice.image is not None)
     assert series.session.status_text.startswith("image 0"), "a bare 0 says nothing"
     assert view("/series/0").session.state.tab == "image"
+
+
+def test_an_image_of_a_series_has_one_name_everywhere(shelf: Shelf, view: Any) -> None:
+    """Its own name; without one its path "0", which is never counted from 1."""
+    hierarchy = open_hierarchy(shelf, "a")
+    hierarchy.create_group("/s", {"ome": {"version": "0.5", "bioformats2raw.layout": 3}})
+    hierarchy.create_group("/s/OME", {"ome": {"version": "0.5", "series": ["0", "1"]}})
+    for i in range(2):
+        image(hierarchy, f"/s/{i}", 10 + i)
+    attributes = json.loads(shelf.get("s/0/zarr.json") or b"")
+    attributes["attributes"]["ome"]["multiscales"][0]["name"] = "overview"
+    shelf.set("s/0/zarr.json", json.dumps(attributes).encode())
+    series = view("/s")
+    series.whole()
+    assert [cell.name for cell in series.overview.state.cells] == ["overview", "1"]
+    session = series.session
+    session.set_tab("image")
+    series.until(lambda: not session.state.selecting and session.slice.image is not None)
+    assert session.status_text.startswith("image overview")
+    assert any(section.title == "Image overview" for section in session.metadata.state.sections)
+    assert session.tree.titles == {"/s/0": "overview", "/s/1": ""}
+    session.select("/s/0")
+    series.until(lambda: session.state.crumbs[-1] == ("overview", "/s/0"))
+    session.select("/s/1")
+    series.until(lambda: session.state.crumbs[-1] == ("1", "/s/1"))
 
 
 def test_what_cannot_be_shown_says_why(shelf: Shelf, view: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,7 @@ from zarrscope.model.metadata import ArrayMetadata, CodecSpec, ExtensionReport
 from zarrscope.model.metadata import ExtensionOutcome as Found
 from zarrscope.view.image import Collection, Image, Level
 from zarrscope_app.presenters import formats, origins, strings
+from zarrscope_app.presenters.image_names import image_name
 from zarrscope_app.presenters.snippets import Snippet
 from zarrscope_app.presenters.snippets import as_text as as_code
 
@@ -135,7 +136,8 @@ def describe(
     else:
         subtitle = formats.FOLDER if formats.is_folder(node) else strings.GROUP
     if image is not None:
-        sections.append(_image(image, node.path))
+        series = collection is not None and collection.kind == "series"
+        sections.append(_image(image, image_name(image) if series else image.path.removeprefix(node.path).lstrip("/")))
         if len(image.levels) > 1:
             sections.append(_levels(image))
         warnings += [strings.clean(w) for w in image.warnings]
@@ -287,8 +289,8 @@ def _codec(codec: CodecSpec) -> str:
     return f"{name} ({strings.clean(', '.join(f'{k} {json.dumps(v)}' for k, v in settings.items()), 120)})"
 
 
-def _image(image: Image, node: str) -> DescriptionSection:
-    """The image at the node; the title names its path if it is one of several beneath, as the first of a plate."""
+def _image(image: Image, name: str) -> DescriptionSection:
+    """The image at the node. `name`: its name if it is one of several beneath, as the first of a plate; else ""."""
     items = []
     if image.version:
         items.append(Item("Convention", f"OME-Zarr {strings.clean(image.version)}"))
@@ -302,8 +304,7 @@ def _image(image: Image, node: str) -> DescriptionSection:
     if image.channel_axis is not None:
         items.append(Item("Channels", ", ".join(strings.clean(c.label, 60) for c in image.channels[:40])))
     title = "Image" if image.value_kind in _PICTURED else "Array"
-    beneath = image.path.removeprefix(node).lstrip("/")
-    return DescriptionSection(f"{title} {strings.clean(beneath, 60)}".rstrip(), tuple(items))
+    return DescriptionSection(f"{title} {strings.clean(name, 60)}".rstrip(), tuple(items))
 
 
 def _pixel_size(image: Image) -> str:

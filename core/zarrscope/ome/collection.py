@@ -51,9 +51,7 @@ def collection(attributes: Mapping[str, Any], path: str, series: Mapping[str, An
     if _is_series(attributes):
         listed = block(series or {})[0].get("series")
         paths = [{"path": p} for p in listed] if isinstance(listed, list) else None
-        return Collection(
-            "series", path, name, None if not paths else _members(paths, path, lambda i, p: f"image {i + 1} ({p})")
-        )
+        return Collection("series", path, name, None if not paths else _members(paths, path, lambda i, p: p))
     if isinstance(ome.get("labels"), list) and not has_multiscales(attributes):
         found = label_paths(attributes, path)
         return Collection("labels", path, name, tuple(CollectionMember(p, p.rsplit("/", 1)[-1]) for p in found))

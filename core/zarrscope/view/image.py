@@ -296,7 +296,7 @@ def members(group: Group, found: Collection) -> Iterator[CollectionMember]:
             group.hierarchy[path]
         except NotFound:
             return
-        yield CollectionMember(path, f"image {i + 1} ({i})")
+        yield CollectionMember(path, str(i))
 
 
 def default_image(node: Group | Array, depth: int = 3) -> Image | None:

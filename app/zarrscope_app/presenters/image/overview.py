@@ -30,6 +30,7 @@ from zarrscope_app.presenters.image.display_settings import MAX_BLENDED
 from zarrscope_app.presenters.image.placing import in_rows, laid_out
 from zarrscope_app.presenters.image.tile_geometry import MAX_OVERVIEW, overview_level
 from zarrscope_app.presenters.image.walking import Walker
+from zarrscope_app.presenters.image_names import image_name
 from zarrscope_app.presenters.node_details import NodeDetails
 
 if TYPE_CHECKING:
@@ -91,6 +92,8 @@ class _Thumbnail:
     displays: tuple[ChannelDisplay, ...]
     stated: tuple[bool, ...]
     """Whether the file states the contrast limits, for each channel."""
+    name: str
+    """See `image_name`."""
 
 
 @dataclass
@@ -125,6 +128,8 @@ class OverviewPresenter:
     """The view of a collection. `changed()` is emitted at most once per pass of the event loop."""
 
     changed = Signal()
+    named = Signal(dict)
+    """Emits path → the name that an image of a series states, "" if it states none."""
 
     def __init__(self, owner: Owner, loader: ChunkLoader) -> None:
         self._owner = owner
@@ -221,7 +226,7 @@ class OverviewPresenter:
         self._limits = self._kept.limits
         for place in self._places:
             if (kept := self._kept.places.get(place.path)) is not None:
-                place.thumbnail, place.rgb = kept.thumbnail, kept.rgb
+                place.thumbnail, place.rgb, place.name = kept.thumbnail, kept.rgb, kept.name
                 if place.rgb is None:
                     self._undrawn[place.path] = place
         self._waiting = deque(place for place in self._waiting if place.thumbnail is None)
@@ -251,10 +256,17 @@ class OverviewPresenter:
                 place.sentence = strings.problem(outcome.error or RuntimeError()).headline
             else:
                 place.thumbnail = outcome.value
+                self._name(place, outcome.value.name)
                 self._arrived(place)
             self._notify.soon()
 
         self._tickets[place.path] = self._owner.read(work, done)
+
+    def _name(self, place: _Place, name: str) -> None:
+        """Names an image of a series as it names itself."""
+        if self._kind == "series":
+            place.name, place.drawn = name, None
+            self.named.emit({place.path: name if name != place.path.rsplit("/", 1)[-1] else ""})
 
     def _arrived(self, place: _Place) -> None:
         """Draws a thumbnail soon, in the common contrast. If the thumbnail widens the common contrast, all thumbnails
@@ -352,7 +364,7 @@ def _thumbnail(image: Image) -> _Thumbnail:
         lo, hi = channel.window or auto_levels(planes[-1])
         displays.append(ChannelDisplay(channel.color or (255, 255, 255), lo, hi, inverted=channel.inverted))
         stated.append(channel.window is not None)
-    return _Thumbnail(tuple(planes), tuple(displays), tuple(stated))
+    return _Thumbnail(tuple(planes), tuple(displays), tuple(stated), image_name(image))
 
 
 def _joined(limits: tuple[tuple[float, float], ...], found: _Thumbnail) -> tuple[tuple[float, float], ...]:

@@ -132,6 +132,8 @@ class Session(
         self.edit.changed.connect(self._edited)
         self.edit.saved.connect(self._read_again)
         self.edit.saved.connect(made["overview"].forget)
+        made["overview"].named.connect(self.tree.entitle)
+        made["overview"].named.connect(self._refresh)
         self._watch_attempts()
         self.tree.ask_by(lambda: self.access_denied)
         self.edit.offer_view(partial(changes_of_view, self.slice))

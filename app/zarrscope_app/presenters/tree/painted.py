@@ -27,14 +27,14 @@ class PaintedRows:
         self.marks: dict[str, str] = {}
         """Path → an icon that is more specific than that of a group."""
         self.titles: dict[str, str] = {}
-        """Path → "well A/1" or "field 1", of the plates and wells that were read."""
+        """Path → "well A/1", "field 1" or the name of an image, of the plates, wells and series that were read."""
         self.dirty: frozenset[str] = frozenset()
         """The paths of the nodes with unsaved changes."""
         self.asks: Callable[[], bool] = lambda: False
         """A function: whether the session can ask the person for other credentials."""
 
     def entitle(self, titles: Mapping[str, str], branches: Iterable[Branch]) -> list[Branch]:
-        """Adds titles of wells or fields. Returns the branches with rows that change."""
+        """Adds titles of nodes. Returns the branches with rows that change."""
         if titles.items() <= self.titles.items():
             return []
         self.titles |= titles

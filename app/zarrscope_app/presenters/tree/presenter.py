@@ -113,7 +113,7 @@ class TreePresenter:
             self._touch_row(path)
 
     def entitle(self, titles: Mapping[str, str]) -> None:
-        """Names wells and fields in the second column; called when their plate, or their well, was read."""
+        """Names wells, fields and images of a series in the second column; called when the names were read."""
         for branch in self._painted.entitle(titles, self._branches.values()):
             self._touch(branch.id)
 
