@@ -23,6 +23,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
+import machine
 import servers
 import zarrscope
 from narrowing import as_array
@@ -241,6 +242,29 @@ def test_over_a_real_sshd(sshd: list[str], tmp_path: Path) -> None:
 
 
 @pytest.mark.needs("sshd")
+@pytest.mark.parametrize("name", ["x.zarr", "x.zip", "x.ozx", "x.sqlite", "x.dbm"])
+def test_each_kind_of_place_there_is_written(name: str, sshd: list[str], tmp_path: Path) -> None:
+    row = next(line for line in REMOTE.read_text("utf-8").splitlines() if line.startswith("| `ssh://` |"))
+    assert [cell.strip() for cell in row.split("|")][2:5] == [
+        "folder, zip file, SQLite or dbm database on another machine that has zarrscope, too", "yes", "yes",
+    ]  # fmt: skip
+    scheme = name.partition(".")[2]
+    if scheme in ("zarr", "zip", "ozx"):
+        place = f"{tmp_path / name}"
+    else:
+        place = f"{scheme}://{tmp_path / name}"
+        zarrscope.open(place, "w-", dialect="v2").close()
+    options = {"ssh": sshd, "command": COMMAND}
+    with zarrscope.open(f"ssh://127.0.0.1{tmp_path / name}", "a", storage_options=options) as h:
+        h.create_array("/a", shape=(4,), dtype="u1", chunks=(2,))[...] = 3
+        h["/a"].attrs["unit"] = "nm"
+        assert as_array(h["/a"])[...].tolist() == [3, 3, 3, 3]
+    with zarrscope.open(place) as h:
+        assert as_array(h["/a"])[...].tolist() == [3, 3, 3, 3]
+        assert h["/a"].attributes["unit"] == "nm"
+
+
+@pytest.mark.needs("sshd")
 def test_without_zarrscope_there_sftp_reads(sshd: list[str], tmp_path: Path) -> None:
     pytest.importorskip("paramiko")
     root = tmp_path / "x.zarr"
@@ -258,6 +282,7 @@ def test_without_zarrscope_there_sftp_reads(sshd: list[str], tmp_path: Path) -> 
         zarrscope.open(url, "r+", storage_options=options)
 
 
+REMOTE = machine.ROOT / "resources" / "docs" / "remote.md"
 VALUES = {f"c/{i}": bytes([i]) * 4096 for i in range(64)}
 
 
