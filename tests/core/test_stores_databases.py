@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -335,4 +335,34 @@ def test_a_new_file_of_dbm_holds_empty_values(tmp_path: Path) -> None:
     assert store.get("a") == b""
     store.erase("a")
     assert list(store.list()) == []
+    store.close()
+
+
+@pytest.mark.parametrize("mode", ["r", "a"])
+def test_changes_of_another_process_are_seen_while_a_file_of_dbm_is_open(
+    mode: Literal["r", "a"], tmp_path: Path
+) -> None:
+    import dbm.dumb
+
+    path = str(tmp_path / "x.dbm")
+    with dbm.dumb.open(path, "c") as file:
+        file["a"] = b"old"
+        file["gone"] = b"1"
+    store = open_store(f"dbm://{path}", mode)
+    assert store.get("a") == b"old"
+    with dbm.dumb.open(path, "w") as file:
+        file["a"] = b"new, and longer than a block of this kind of file" * 40
+        file["more"] = b"2"
+        del file["gone"]
+    assert store.get("a") == b"new, and longer than a block of this kind of file" * 40
+    assert (store.get("more"), store.get("gone")) == (b"2", None)
+    assert sorted(store.list()) == ["a", "more"]
+    if mode == "a":  # values of others are not lost when this store saves its index
+        with dbm.dumb.open(path, "w") as file:
+            file["later"] = b"3"
+        store.set("own", b"4")
+        with dbm.dumb.open(path, "r") as file:
+            assert sorted(file.keys()) == [b"a", b"later", b"more", b"own"]
+    (tmp_path / "x.dbm.dir").write_text("'a', (0")  # another process is writing it
+    assert store.get("more") == b"2"
     store.close()

@@ -2,7 +2,8 @@
 
 A file is opened by the module that made it (dbm.sqlite3, dbm.gnu, dbm.ndbm or dbm.dumb). A new file is never made by
 dbm.ndbm, which cannot hold empty values. All stores of this process on one file share one handle, because some of the
-modules lock the file. Other processes are not prevented from writing.
+modules lock the file. Other processes are not prevented from writing. dbm.dumb reads its index only when it opens a
+file, so the file is opened again once its index has changed.
 Documentation of the layout: https://zarr.readthedocs.io/en/v2.18.3/api/storage.html#zarr.storage.DBMStore
 """
 
@@ -39,6 +40,10 @@ class DbmFile(MutableMapping[str, bytes]):
         self.writable = False
         self._lock = threading.RLock()
         self._open: _Database | _SqliteTable | None = None
+        self._stamp: tuple[int, ...] | None = None
+        """The stamp of the index of dbm.dumb when it was read; None for another kind of file."""
+        self._unsaved = False
+        """Whether values were stored since the last `sync`."""
 
     def write(self) -> None:
         """Allows writing from now on."""
@@ -52,7 +57,7 @@ class DbmFile(MutableMapping[str, bytes]):
         with self._lock:
             if self._open is not None:
                 self._open.close()
-                self._open = None
+                self._open, self._stamp, self._unsaved = None, None, False
 
     @property
     def holds_empty_values(self) -> bool:
@@ -65,21 +70,33 @@ class DbmFile(MutableMapping[str, bytes]):
         with self._lock:
             if self.writable and (sync := getattr(self._open, "sync", None)) is not None:
                 sync()
+                self._stamp, self._unsaved = self._stamp and _stamp_of(self.path), False
             elif self.writable:
                 self.close()
 
     @property
     def _database(self) -> Any:  # Any: typeshed says that keys may be texts, but none are
-        if self._open is None:
-            import dbm
-
-            if self.writable and dbm.whichdb(self.path) is None:
-                _new_kind().open(self.path, "c").close()
-            self._open = dbm.open(self.path, "c" if self.writable else "r")  # noqa: SIM115 - `close` closes it
-            if dbm.whichdb(self.path) == "dbm.sqlite3":
-                self._open.close()
-                self._open = _SqliteTable(self.path, self.writable)
+        if self._stamp is not None and not self._unsaved and _stamp_of(self.path) not in (None, self._stamp):
+            old = self._open
+            try:
+                self._open_file()
+            except Exception:  # the other process may still be writing the index
+                self._open = old
+        elif self._open is None:
+            self._open_file()
         return self._open
+
+    def _open_file(self) -> None:
+        import dbm
+
+        if self.writable and dbm.whichdb(self.path) is None:
+            _new_kind().open(self.path, "c").close()
+        stamp = _stamp_of(self.path)
+        self._open = dbm.open(self.path, "c" if self.writable else "r")  # noqa: SIM115 - `close` closes it
+        self._stamp = stamp if type(self._open).__module__ == "dbm.dumb" else None
+        if dbm.whichdb(self.path) == "dbm.sqlite3":
+            self._open.close()
+            self._open = _SqliteTable(self.path, self.writable)
 
     def __getitem__(self, key: str) -> bytes:
         with self._lock:
@@ -87,11 +104,14 @@ class DbmFile(MutableMapping[str, bytes]):
 
     def __setitem__(self, key: str, value: bytes) -> None:
         with self._lock:
-            self._database[_encoded(key)] = value
+            database, self._unsaved = self._database, True
+            database[_encoded(key)] = value
 
     def __delitem__(self, key: str) -> None:
         with self._lock:
             del self._database[_encoded(key)]
+            if self._stamp is not None:  # dbm.dumb has written its index
+                self._stamp, self._unsaved = _stamp_of(self.path), False
 
     def __iter__(self) -> Iterator[str]:
         with self._lock:
@@ -101,6 +121,16 @@ class DbmFile(MutableMapping[str, bytes]):
     def __len__(self) -> int:
         with self._lock:
             return len(self._database)
+
+
+def _stamp_of(path: str) -> tuple[int, ...] | None:
+    """The stamp of the index of a file of dbm.dumb, which is a new file each time it is written; None if there is none,
+    as between two steps of writing it."""
+    try:
+        found = os.stat(f"{path}.dir")
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns, found.st_size
 
 
 def _new_kind() -> ModuleType:
