@@ -34,7 +34,14 @@ window.apply = (changes, messages) => {
     for (const act of heard["msg:custom"] || []) act(content, buffers.map(bytes));
 };
 const made = await import(URL.createObjectURL(new Blob([%(esm)s], { type: "text/javascript" })));
-await made.default.render({ model, el: document.getElementById("el") });
+let el = document.getElementById("el");
+if (%(shadow)s) {
+  const tree = el.attachShadow({ mode: "open" }), style = document.createElement("style");
+  style.textContent = document.querySelector("style").textContent;
+  el = document.createElement("div");
+  tree.append(style, el);
+}
+await made.default.render({ model, el });
 window.ready = true;
 </script>"""
 
@@ -53,9 +60,12 @@ def chromium() -> Iterator[Any]:
 
 
 class WidgetPage:
-    """A widget that shows a place, in a page of this size, and a hand on its mouse and keyboard."""
+    """A widget that shows a place, in a page of this size, and a hand on its mouse and keyboard. `shadow`: in a shadow
+    tree, as marimo shows it; `page.locator` looks into it, `until` and `click` do not."""
 
-    def __init__(self, browser: Any, url: str, width: int, height: int, *, editable: bool = True) -> None:
+    def __init__(
+        self, browser: Any, url: str, width: int, height: int, *, editable: bool = True, shadow: bool = False
+    ) -> None:
         self.post = Mailbox()
         self.widget = Explorer(url, editable=editable, height=height, settings=MemorySettings(), post=self.post)
         self.session = self.widget.session
@@ -69,7 +79,9 @@ class WidgetPage:
         self._last = self._state()
         told = json.dumps({**self._last, "height": height}).replace("<", "\\u003c")
         esm = json.dumps(Explorer._esm).replace("<", "\\u003c")
-        self.page.set_content(PAGE % {"css": Explorer._css, "width": width, "held": told, "esm": esm})
+        self.page.set_content(
+            PAGE % {"css": Explorer._css, "width": width, "held": told, "esm": esm, "shadow": json.dumps(shadow)}
+        )
         self.page.wait_for_function("() => window.ready")
         self.wait(lambda: self.session.node is not None and not self.session.slice.frame.loading, "the node")
 

@@ -138,14 +138,14 @@ def chromium_browser() -> Iterator[Any]:
 
 @pytest.fixture
 def widget_page(chromium_browser: Any) -> Iterator[Callable[..., WidgetPage]]:
-    """Returns show(place, width, height), which shows the notebook's widget of a place in a page; closes the pages
-    afterwards."""
+    """Returns show(place, width, height, shadow=False), which shows the notebook's widget of a place in a page; closes
+    the pages afterwards."""
     from notebook_page import WidgetPage
 
     pages: list[WidgetPage] = []
 
-    def show(place: Path, width: int = 500, height: int = 250) -> WidgetPage:
-        pages.append(WidgetPage(chromium_browser, str(place), width, height))
+    def show(place: Path, width: int = 500, height: int = 250, *, shadow: bool = False) -> WidgetPage:
+        pages.append(WidgetPage(chromium_browser, str(place), width, height, shadow=shadow))
         return pages[-1]
 
     yield show

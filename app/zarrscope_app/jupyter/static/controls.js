@@ -27,7 +27,7 @@ function makeSliders(ui) {
   function paint() {
     const axes = ui.image.axes.filter((a) => a.role === "slider"), refusal = ui.image.refusal;
     const now = JSON.stringify([axes, ui.image.current, refusal, axes.map((a) => !!ui.places[a.name]?.[2])]);
-    const active = document.activeElement, inside = node.contains(active) ? active.dataset : null;
+    const active = focused(ui.box), inside = node.contains(active) ? active.dataset : null;
     if (now !== made && !(inside?.field && !inside.sent)) {
       made = now;
       make(axes);
@@ -169,7 +169,7 @@ function makeDisplay(ui) {
     // A channel was found and is displayed alone: the keys act on the picture again.
     found(number) { reached = number; asked = false; find.value = ""; ui.box.focus({ preventScroll: true }); },
     paint() {
-      const active = document.activeElement;
+      const active = focused(ui.box);
       const now = ui.place.turn + ui.place.path;
       if (of !== now) { of = now; clear(); }
       find.placeholder = ui.words["channel-name"]; find.title = ui.words["channel-name"]; find.setAttribute("aria-label", ui.words["channel-name"]);

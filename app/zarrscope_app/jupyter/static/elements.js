@@ -95,3 +95,5 @@ function painter(paint) {
 const choice = (options, chosen, label, take, more = {}) => el("select", { "aria-label": label, title: label, onchange: (e) => take(e.target.value), ...more },
   options.map(([id, title]) => el("option", { value: id, selected: String(id) === String(chosen) }, title)));
 const typing = (node) => /^(INPUT|SELECT|TEXTAREA)$/.test(node?.tagName) && !/^(range|checkbox|color|button)$/.test(node.type);
+// The element with the focus. marimo shows a widget in a shadow tree, and the document would name that tree's host.
+const focused = (box) => box.getRootNode().activeElement;

@@ -88,7 +88,7 @@ function makeForm(ui) {
     // The kernel had another text than this page: it gets the whole.
     sendWhole() { ui.line.send("edit.edit_text", written); },
     paint() {
-      const active = document.activeElement;
+      const active = focused(ui.box);
       if (node.contains(active) && active.dataset?.pointer != null && /^(INPUT|TEXTAREA)$/.test(active.tagName) && active.type !== "checkbox" && !active.dataset.sent) return;
       const { edit, ways } = ui.panel, diff = ui.diff, pointer = node.contains(active) ? active.dataset?.pointer : null;
       show({ edit, ways, diff }, ui.editable && edit.status !== "read-only");

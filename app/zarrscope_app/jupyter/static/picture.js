@@ -119,7 +119,7 @@ function makeStage(ui, id) {
     look();
   }
   canvas.addEventListener("wheel", (e) => {
-    if (!ui.box.contains(document.activeElement) && !e.ctrlKey) return;  // while the widget has no focus, the wheel scrolls the page
+    if (!ui.box.contains(focused(ui.box)) && !e.ctrlKey) return;  // while the widget has no focus, the wheel scrolls the page
     e.preventDefault();
     if (e.shiftKey) ui.line.send("slice.step", Math.sign(e.deltaY || e.deltaX)); else zoom(e.deltaY > 0 ? 1.25 : 0.8, spot(e));
   }, { passive: false });

@@ -100,9 +100,9 @@ function render({ model, el: root }) {
 
   // A button that is painted anew while it has the focus would leave the keys to the notebook.
   function update() {
-    const inside = box.contains(document.activeElement);
+    const inside = box.contains(focused(box));
     paintAll();
-    if (inside && !box.contains(document.activeElement)) box.focus({ preventScroll: true });
+    if (inside && !box.contains(focused(box))) box.focus({ preventScroll: true });
   }
   function paintAll() {
     read();
