@@ -181,18 +181,21 @@ def test_a_plate_is_walked(tmp_path: Path) -> None:
     perform(tmp_path / "plate.zarr", steps)
 
 
-def test_what_is_on_the_screen_is_exported(tmp_path: Path) -> None:
+def test_what_is_on_the_screen_is_exported_to_the_folder_of_the_shell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     image(tmp_path / "crop.zarr", ("DAPI",))
 
     async def steps(hand: Hand) -> None:
         export = hand.session.export
-        export.folder = str(tmp_path)
         await hand.press("plus", "plus", "colon")
         await hand.type("export")
         await hand.press("enter", "down", "enter", "enter", "enter")
         await hand.until(lambda: export.state.ready, "the size")
         assert export.state.what == "region"
         target = Path(export.state.target)
+        assert target.parent == tmp_path
         await hand.press("y")
         await hand.until(target.exists, "the file")
         hand.ends("Export a crop")

@@ -22,7 +22,7 @@ from zarrscope_app.presenters.commands import FOOTERS
 from zarrscope_app.tui.characters import CellRendering, cells_of, dithered_16, dithered_256, steadied, text_of
 from zarrscope_app.tui.inline_pictures import kitty, sixel, through_tmux
 from zarrscope_app.tui.line_drawing import plotted
-from zarrscope_app.tui.terminal import Answers, read_answers, terminal, worth_asking
+from zarrscope_app.tui.terminal import Answers, questions, read_answers, terminal, worth_asking
 
 XTERM = {"TERM": "xterm-256color"}
 RAMP = np.stack(np.broadcast_arrays(*np.ogrid[0:256:4, 0:256:4], 128), axis=-1).astype(np.uint8)
@@ -92,6 +92,13 @@ def test_a_link_is_slow_over_ssh_or_where_answers_take_long() -> None:
     assert terminal({**XTERM, "SSH_CONNECTION": "x"}, Answers()).slow
     assert terminal(XTERM, Answers(seconds=0.2)).slow
     assert not terminal(XTERM, Answers(seconds=0.001)).slow
+
+
+@pytest.mark.parametrize("environ", [{"TERM": "xterm", "TMUX": "x"}, {"TERM": "tmux-256color"}, {"TERM": "screen"}])
+def test_no_question_becomes_the_title_of_a_pane(environ: dict[str, str]) -> None:
+    """tmux and GNU screen show the text of an APC, which is how kitty's pictures are asked for, as the title."""
+    assert "\x1b_" not in questions(environ)
+    assert "\x1b_" in questions({"TERM": "xterm"})
 
 
 @pytest.mark.parametrize("environ", [{"TERM": "linux"}, {"TERM": "screen"}, {"TERM": "vt100"}])

@@ -16,6 +16,7 @@ import zarrscope
 from terminal_hand import Screen
 from zarrscope_app.presenters import EditStatus
 from zarrscope_app.presenters.commands import COMMANDS, LABELS, TERMINAL_KEYS, key_sheet, terminal_keys
+from zarrscope_app.presenters.strings_terminal import NOTHING_FOUND
 from zarrscope_app.tui.conflict import ConflictSheet
 from zarrscope_app.tui.keys import KEYS
 from zarrscope_app.tui.picker import Picker
@@ -156,6 +157,19 @@ def test_every_other_dialog_shows_its_keys(place: str, size: tuple[int, int]) ->
         await screen.press("escape")
 
     explore(place, size, steps)
+
+
+def test_a_command_is_found_by_another_word_and_an_empty_list_says_so(place: str) -> None:
+    async def steps(screen: Screen) -> None:
+        await screen.press("colon", *"create")
+        picker = screen.top
+        assert isinstance(picker, Picker)
+        assert {"create-group", "create-array"} <= {id for id, _, _ in picker.found}
+        await screen.press("x")
+        assert not picker.found
+        await screen.until(lambda: NOTHING_FOUND in _words(screen), "the list says so")
+
+    explore(place, (80, 24), steps)
 
 
 # ---------------------------------------------------------------------- the list of keys

@@ -28,6 +28,7 @@ def colors_note(colors: str) -> str:
     }.get(colors, "")
 
 
+NOTHING_FOUND = "Nothing here has all these words."
 PICKER_FOOT = "type to find  ↑↓ move  ⏎ choose  Esc back"
 PLAN_FOOT = "↑↓ field  ←→ choose  ⏎ do it  Esc back"
 EXPORT_FOOT = "y write  o overwrite  Esc back"

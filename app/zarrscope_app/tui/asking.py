@@ -10,7 +10,7 @@ import shlex
 import subprocess
 import tempfile
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Protocol
 
@@ -192,6 +192,8 @@ def ask_export(keys: Asks) -> None:
     whats = export.whats()
     if not whats:
         return
+    with suppress(OSError):  # it may have been erased meanwhile
+        export.start_in(os.getcwd())  # the folder of the shell, as for every other program of a terminal
     export.begin()
     items = [(id, title, "") for id, title in whats]
 

@@ -10,7 +10,7 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from zarrscope_app.presenters import strings
-from zarrscope_app.presenters.strings_terminal import PICKER_FOOT
+from zarrscope_app.presenters.strings_terminal import NOTHING_FOUND, PICKER_FOOT
 from zarrscope_app.tui.sheet import Sheet
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _BESIDE = 8
 
 
 class Picker(Sheet):
-    """A list of items that contain all typed words. `answered` gets the id of the chosen one."""
+    """A list of items that contain all typed words in title and id. `answered` gets the id of the chosen one."""
 
     def __init__(self, title: str, items: Sequence[tuple[str, str, str]]) -> None:
         """`items`: for each item its id, its title, and a text for the right side of its line."""
@@ -46,10 +46,16 @@ class Picker(Sheet):
     @property
     def found(self) -> list[tuple[str, str, str]]:
         """The items that contain all typed words; first the one with this very title, then those that begin with the
-        typed text."""
+        typed text, then others with the words in their title. The id helps who calls a thing by another word: "create"
+        finds "New group"."""
         typed = self._typed.lower()
-        found = [item for item in self._items if all(word in item[1].lower() for word in typed.split())]
-        return sorted(found, key=lambda item: (item[1].lower() != typed, not item[1].lower().startswith(typed)))
+        words = typed.split()
+
+        def rank(item: tuple[str, str, str]) -> tuple[bool, ...]:
+            title = item[1].lower()
+            return title != typed, not title.startswith(typed), not all(word in title for word in words)
+
+        return sorted((i for i in self._items if all(w in f"{i[1]} {i[0]}".lower() for w in words)), key=rank)
 
     def _list(self) -> Text:
         from rich.text import Text
@@ -65,7 +71,9 @@ class Picker(Sheet):
             here = number == self._at
             told.append(f"{'▸' if here else ' '} {strings.clean(text, wide):<{wide}}", "bold reverse" if here else "")
             told.append(f" {note}\n", "dim")
-        told.append("\n" * max(0, most - len(found)))
+        if not found:
+            told.append(f"  {NOTHING_FOUND}\n", "dim")
+        told.append("\n" * max(0, most - max(1, len(found))))
         return told
 
     def takes(self, event: events.Key) -> bool:

@@ -29,8 +29,9 @@ SLOW_SECONDS = 0.04
 """The link to a terminal counts as slow if the terminal takes more seconds than this to answer."""
 CONSOLE_FONT = "cp437"
 """The code page of the default font of the Linux console. Other console fonts have its blocks and lines, too."""
+_KITTY = "\x1b_Gi=31,s=1,v=1,a=q,t=d,f=24;AAAA\x1b\\"
+"""The question for kitty's pictures."""
 _QUESTIONS = (
-    "\x1b_Gi=31,s=1,v=1,a=q,t=d,f=24;AAAA\x1b\\",  # kitty's pictures
     "\x1bP+q524742\x1b\\",  # XTGETTCAP of "RGB"
     "\x1b[>q",  # XTVERSION
     "\x1b]11;?\x1b\\",  # the colour of the background
@@ -135,6 +136,13 @@ def worth_asking(environ: Mapping[str, str]) -> bool:
     )
 
 
+def questions(environ: Mapping[str, str]) -> str:
+    """The questions to a terminal. tmux and GNU screen would take the one for kitty's pictures as the title of the
+    pane, and pass it on to no terminal."""
+    within = "TMUX" in environ or environ.get("TERM", "").startswith(("tmux", "screen"))
+    return "".join(_QUESTIONS if within else (_KITTY, *_QUESTIONS))
+
+
 def ask(seconds: float = PROBE_SECONDS) -> Answers:
     """Asks the terminal of stdin and stderr. No other code may read from it meanwhile. No answer within the time-out is
     a valid result."""
@@ -154,7 +162,7 @@ def ask(seconds: float = PROBE_SECONDS) -> Answers:
     told, began = b"", time.monotonic()
     try:
         tty.setcbreak(inward, termios.TCSANOW)
-        os.write(outward, "".join(_QUESTIONS).encode())
+        os.write(outward, questions(os.environ).encode())
         while (left := began + seconds - time.monotonic()) > 0 and not _DA1.search(told):
             if not select.select([inward], [], [], left)[0]:
                 break

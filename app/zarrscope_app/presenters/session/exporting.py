@@ -122,6 +122,11 @@ class ExportPresenter:
         """The target that a person has typed since `begin`; "" for none."""
         self._notify = CoalescedCall(session.owner.post, self.changed.emit)
 
+    def start_in(self, folder: str) -> None:
+        """Proposes new files in `folder` in place of the home folder, if files can be written there."""
+        if self.folder == os.path.expanduser("~") and os.access(folder, os.W_OK):
+            self.folder = folder
+
     # ------------------------------------------------------------------ choices
     def whats(self) -> tuple[tuple[str, str], ...]:
         """The parts of the displayed node that can be exported."""
