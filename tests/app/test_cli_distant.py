@@ -18,6 +18,7 @@ import pytest
 
 import zarrscope
 from contracts.hostile_http import BEHAVIOURS, Ask, Behaviour, hostile
+from contracts.http_server import web_server
 from narrowing import as_array
 from zarrscope.stores.memory import MemoryStore
 from zarrscope_app.cli import run
@@ -127,7 +128,13 @@ def hiding(values: dict[str, bytes], how: Behaviour) -> tuple[Behaviour, Callabl
 
 
 @pytest.mark.parametrize("dialect", ["v2", "v3"])
-@pytest.mark.parametrize("answer", ["denied alike", "a page for everything", "pages that differ"])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "denied alike", "a page for everything", "pages that differ", "an error in JSON for everything",
+        "errors in json that differ",
+    ],
+)  # fmt: skip
 def test_a_server_that_does_not_tell_what_is_missing(
     answer: str, dialect: str, near: Callable[[str], Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -226,6 +233,7 @@ def test_a_server_that_denies_everything_is_not_empty(capsys: pytest.CaptureFixt
         ("denied alike", 1, "403"),
         ("401 Unauthorized", 1, "401"),
         ("a page for everything", 1, "web page"),
+        ("an error in JSON for everything", 1, "an error in JSON instead of the value"),
         ("503 Service Unavailable", 1, "503"),
         ("404 Not Found", 3, "no Zarr hierarchy"),
         ("no such bucket", 3, "no such bucket"),
@@ -234,6 +242,14 @@ def test_a_server_that_denies_everything_is_not_empty(capsys: pytest.CaptureFixt
             for more in ([], ["--missing-is-fill"]):
                 assert run(["ls", server.url + "/x.zarr", *more]) == code, behaviour
                 assert says in capsys.readouterr().err
+
+
+def test_attributes_that_look_like_an_error_are_attributes() -> None:
+    """A server that answers 404 for missing keys sends no errors in place of values."""
+    store = MemoryStore()
+    zarrscope.open(store, "w-", dialect="v2")["/"].attrs["error"] = "0.5 nm"
+    with web_server({key: store.get(key) or b"" for key in store.list()}) as server:
+        assert zarrscope.open(server.url)["/"].attributes == {"error": "0.5 nm"}
 
 
 def test_convert_says_equal_of_what_it_read_only(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import json
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -341,6 +342,13 @@ status("redirects nowhere", "302 Found")
 # ------------------------------------------------------------------------------------------- other things than asked
 status("a page for everything", "200 OK", "Content-Type: text/html; charset=utf-8", body=PAGE)
 status("a page without a type", "200 OK", body=b"\n  " + PAGE)
+status("an error in JSON for everything", "200 OK", "Content-Type: application/json", body=b'{"error": "not found"}')
+
+
+@behaviour
+async def errors_in_json_that_differ(ask: Ask) -> None:
+    told = json.dumps({"detail": "Not Found", "path": ask.key}).encode()
+    await ask.answer("200 OK", told, "Content-Type: application/json")
 
 
 @behaviour

@@ -91,6 +91,8 @@ OUTCOMES: dict[str, str | tuple[str, str, str]] = {
     "redirects nowhere": BROKEN + "|302",
     "a page for everything": "a web page",
     "a page without a type": "a web page",
+    "an error in JSON for everything": "an error in JSON",
+    "errors in json that differ": "an error in JSON",
     "pages that differ": "a web page",
     "a page in parts": "a web page",
     "a login instead": "a web page",

@@ -259,11 +259,31 @@ def _length_of_part(response: ClientResponse, part: ByteRange) -> int | None:
 
 
 # ---------------------------------------------------------------------- pages
-def is_page(response: ClientResponse, body: bytes) -> bool:
-    """Whether a response may be a web page, by its content type or by the first bytes of its body."""
-    return response.headers.get("Content-Type", "")[:9].lower() == "text/html" or begins_as_page(body)
+WEB_PAGE, JSON_ERROR = "a web page", "an error in JSON"
+_ERROR_START = re.compile(
+    rb'\s*\{\s*"(errors?|messages?|msg|details?|status|status_?code|code|success|title|type)"\s*:', re.IGNORECASE
+).match
+
+
+def instead_of_value(response: ClientResponse, body: bytes) -> str:
+    """The name of the thing that a response may be instead of the value, by its content type or by the first bytes of
+    its body; "" if it is none. No document of Zarr begins as an error in JSON does, except attributes."""
+    if response.headers.get("Content-Type", "")[:9].lower() == "text/html" or begins_as_page(body):
+        return WEB_PAGE
+    return JSON_ERROR if _ERROR_START(body) else ""
 
 
 def begins_as_page(body: bytes) -> bool:
     """Whether these are the first bytes of a web page."""
     return body[:1] in _BLANK and body[:FIRST].lstrip().lower().startswith(_PAGE_STARTS)
+
+
+def begins_otherwise(body: bytes) -> bool:
+    """Whether these are the first bytes of a web page, or of an error in JSON."""
+    return begins_as_page(body) or _ERROR_START(body) is not None
+
+
+def shows(body: bytes, other: str, of_nothing: str) -> bool:
+    """Whether the first bytes of a body show that it is `other`. `of_nothing`: the same of the answer for a key that
+    does not exist: attributes may begin as an error in JSON does."""
+    return of_nothing == other if other == JSON_ERROR else begins_as_page(body) or body.lstrip()[:1] == b"<"

@@ -6,9 +6,9 @@ status codes 404 and 410 mean that a value is absent. After too many requests, s
 request is repeated, after pauses that double or that the server asks for (Retry-After); if that fails too, Unreadable
 names the status. The store cannot write, and lists only folders that an index page or a bucket names (web_index.py).
 
-401, 403, 407 and a web page in place of a value raise Denied; if the server gives the same answer for a key that does
-not exist, the error says so (remote.py). Of the headers about a value's format only Content-Encoding is used: it was
-not requested, but the body is decompressed, within the same limits (body.py).
+401, 403, 407, and a web page or an error in JSON in place of a value raise Denied; if the server gives the same answer
+for a key that does not exist, the error says so (remote.py). Of the headers about a value's format only
+Content-Encoding is used: it was not requested, but the body is decompressed, within the same limits (body.py).
 
 aiohttp is used directly, not through fsspec: one session for all stores keeps its connections when a store is opened
 again, and importing fsspec takes 30 ms more (measured 2026-11-21).
@@ -21,7 +21,7 @@ import os
 import ssl
 from collections.abc import AsyncIterator, Callable, Coroutine, Hashable, Iterator, Mapping
 from contextlib import asynccontextmanager, nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from urllib.parse import quote, urlsplit, urlunsplit
 
@@ -30,7 +30,7 @@ from zarrscope.errors.installing import how_to_install
 from zarrscope.model.storage import ByteRange
 from zarrscope.runtime.tuning import IN_FLIGHT
 from zarrscope.stores import web_index
-from zarrscope.stores.body import CutShort, NeedsWhole, begins_as_page, is_page, read_body, total_of
+from zarrscope.stores.body import CutShort, NeedsWhole, begins_otherwise, instead_of_value, read_body, shows, total_of
 from zarrscope.stores.local.links import no_end
 from zarrscope.stores.network import Network, network, others, seconds_asked_for
 from zarrscope.stores.registry import Mode, StoreOptions
@@ -101,11 +101,11 @@ def _end(where: asyncio.AbstractEventLoop, session: ClientSession) -> None:
 
 @dataclass(frozen=True)
 class _AbsentAnswer:
-    """A server's answer for a key that does not exist. `page`: whether the body is a web page; `tag` and `size`: the
-    e-tag and the size of the body, if the server states them."""
+    """A server's answer for a key that does not exist. `page`: the name of the thing that the body is, such as "a web
+    page"; `tag` and `size`: the e-tag and the size of the body, if the server states them."""
 
     status: int
-    page: bool = False
+    page: str = ""
     tag: str | None = None
     size: int | None = None
 
@@ -191,7 +191,7 @@ class HTTPStore(RemoteStore):
         except Unreadable as error:
             error.advice = error.own_advice or "The server breaks the rules of HTTP: download the data in another way."
             raise
-        if is_page(response, first) and await self._instead(response, key, first):
+        if (other := instead_of_value(response, first)) and await self._instead(response, key, first, other):
             return None
         if key in self._versions and _differ(self._versions[key], _version(response)):
             raise self._replaced()
@@ -384,20 +384,20 @@ class HTTPStore(RemoteStore):
             if any(mark in text for mark in _NO_BUCKET):
                 raise NotFound("There is no such bucket", store=self.url, advice="Check the address.")
 
-    async def _instead(self, response: ClientResponse, key: str, first: bytes) -> bool:
-        """Decides about a response that may be a web page. Returns False if it is the value after all, and True if the
-        value counts as absent. Raises Denied if it is a web page that does not mean absence."""
-        of_nothing = await self._answer_of_nothing()
-        catches_all = of_nothing is not None and of_nothing.page
-        begins = begins_as_page(first) or first.lstrip()[:1] == b"<"
-        if not begins:  # a part from within a page, or a value of a server that labels every file as HTML
+    async def _instead(self, response: ClientResponse, key: str, first: bytes, other: str) -> bool:
+        """Decides about a response that may be a web page or an error (`other`). Returns False if it is the value after
+        all, and True if the value counts as absent. Raises Denied if it is one that does not mean absence."""
+        of_nothing = await self._answer_of_nothing() or _AbsentAnswer(0)
+        catches_all = bool(of_nothing.page)
+        if not shows(first, other, of_nothing.page):
+            # A part from within a page, or a value of a server that labels every file as HTML, or attributes.
             if not catches_all:
                 return False
             tag = response.headers.get("ETag")
             if (tag is None or tag != of_nothing.tag) and total_of(response) != of_nothing.size:
                 return False
         error = Denied(
-            "The server answered with a web page instead of the value",
+            f"The server answered with {other} instead of the value",
             untold=catches_all,
             advice="Open the address in a browser: it may ask for a login.",
         )
@@ -409,21 +409,22 @@ class HTTPStore(RemoteStore):
             try:
                 async with self._asked(key, None, beside=True) as response:
                     if response.status not in _AGAIN:
-                        page = response.status == 200 and is_page(response, await self._beginning(response))
-                        return _AbsentAnswer(response.status, page, response.headers.get("ETag"), total_of(response))
+                        page = instead_of_value(response, await self._beginning(response))
+                        found = _AbsentAnswer(response.status, page if response.status == 200 else "")
+                        return replace(found, tag=response.headers.get("ETag"), size=total_of(response))
             except (*self._failures, self._client_error):
                 pass
         return None
 
     def _hides(self, of_nothing: _AbsentAnswer) -> bool:
-        return of_nothing.page or of_nothing.status in _DENIED
+        return bool(of_nothing.page) or of_nothing.status in _DENIED
 
     async def _readable(self, key: str) -> bool:
         try:
             async with self._asked(key, ByteRange(0, 64), beside=True) as response:
                 if response.status not in (200, 206, 416):
                     return False
-                return not begins_as_page(await self._beginning(response))
+                return not begins_otherwise(await self._beginning(response))
         except (*self._failures, self._client_error):
             return False
 
