@@ -19,7 +19,7 @@ from zarrscope.nodes.enclosing import opened_around
 from zarrscope.runtime.threads import Mailbox
 from zarrscope.stores.address import split_address
 from zarrscope_app.cli import cli
-from zarrscope_app.presenters import Forgetful, SessionStatus, Workspace
+from zarrscope_app.presenters import MemorySettings, SessionStatus, Workspace
 
 SECONDS = 60.0
 ARRAY = {
@@ -52,7 +52,7 @@ def repository(tmp_path: Path) -> Path:
 
 def shown(mailbox: Mailbox, url: str) -> tuple[str, str, str]:
     """The address, the node and the facts that a session shows."""
-    workspace = Workspace(mailbox, Forgetful())
+    workspace = Workspace(mailbox, MemorySettings())
     workspace.open(url)
 
     def settled() -> bool:
