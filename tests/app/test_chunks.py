@@ -546,10 +546,10 @@ def test_the_window_draws_the_map(shelf: Shelf, qtbot: Any) -> None:
     session.set_tab("chunks")
     qtbot.waitUntil(lambda: _shows_the_diagonal(pane.map._map), timeout=20_000)
     picture = pane.map.grab().toImage()
-    side = pane.map._cell()[0]
-    colours = {picture.pixelColor(int(side * (k + 0.5)), int(side * (k + 0.5))).name() for k in range(4)}
-    assert picture.pixelColor(int(side * 5.5), int(side * 0.3)).name() not in colours, "absent looks different"
-    qtbot.mouseClick(pane.map, Qt.MouseButton.LeftButton, pos=QPoint(int(side * 1.5), int(side * 1.5)))
+    high, wide = pane.map._cell()
+    colours = {picture.pixelColor(int(wide * (k + 0.5)), int(high * (k + 0.5))).name() for k in range(4)}
+    assert picture.pixelColor(int(wide * 5.5), int(high * 0.3)).name() not in colours, "absent looks different"
+    qtbot.mouseClick(pane.map, Qt.MouseButton.LeftButton, pos=QPoint(int(wide * 1.5), int(high * 1.5)))
     qtbot.waitUntil(lambda: pane.title.text() == "Chunk 1, 1, 1", timeout=20_000)
     qtbot.mouseClick(pane.check, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: "decoded in" in pane.told.text(), timeout=20_000)
@@ -557,6 +557,29 @@ def test_the_window_draws_the_map(shelf: Shelf, qtbot: Any) -> None:
     qtbot.waitUntil(lambda: session.state.tab == "image", timeout=20_000)
     canvas = window.image.canvas
     qtbot.waitUntil(lambda: canvas.center == (15.0, 15.0) and canvas.zoom > 1, timeout=20_000)
+
+
+@pytest.mark.needs("qt", "display")
+def test_a_small_map_has_the_shape_of_its_plane_and_its_text_beside_it(shelf: Shelf, qtbot: Any) -> None:
+    from qt_robot import window_on
+
+    hierarchy = zarrscope.open(shelf, "a")
+    hierarchy.create_array("/one", shape=(200, 300), dtype="u1", chunks=(200, 300))[...] = np.ones((200, 300), "u1")
+    hierarchy.create_array("/thin", shape=(2, 300), dtype="u1", chunks=(1, 300))[...] = np.ones((2, 300), "u1")
+    window, session = window_on(qtbot, shelf.address)
+    session.select("/one")
+    qtbot.waitUntil(settled(session), timeout=20_000)
+    session.set_tab("chunks")
+    pane = window.tabs.pages["chunks"]
+    qtbot.waitUntil(lambda: pane.map._map.cells is not None and pane.map.width() < 300, timeout=20_000)
+    high, wide = pane.map._cell()
+    assert high / wide == pytest.approx(200 / 300)
+    assert wide > 200, "one chunk is no speck"
+    map_right = pane.map.mapTo(pane, pane.map.rect().topRight()).x()
+    assert pane._side.mapTo(pane, pane._side.rect().topLeft()).x() - map_right < 20
+    session.select("/thin")
+    qtbot.waitUntil(lambda: session.chunks.state.proportion < 0.5, timeout=20_000)
+    assert session.chunks.state.proportion == pytest.approx(1 / 3), "wide enough to be clicked"
 
 
 @pytest.mark.needs("qt", "display")

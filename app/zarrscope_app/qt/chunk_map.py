@@ -30,8 +30,8 @@ from zarrscope_app.qt.toolkit.widgets import QSizePolicy, QWidget
 
 from .theme import mix, warning
 
-_LARGEST, SMALLEST = 96.0, 8.0
-"""The most and the fewest pixels along a side of a cell."""
+_LARGEST, SMALLEST = 240.0, 8.0
+"""The most and the fewest pixels along the longer and the shorter side of a cell."""
 _PATTERNS = {
     ABSENT: Qt.BrushStyle.Dense7Pattern,
     PARTLY: Qt.BrushStyle.Dense5Pattern,
@@ -40,6 +40,8 @@ _PATTERNS = {
     UNTOLD: Qt.BrushStyle.BDiagPattern,
 }
 """The fill pattern of each state of a chunk, for people who cannot distinguish the colours of the states."""
+WIDEST = (1 << 24) - 1
+"""Qt's QWIDGETSIZE_MAX: no limit."""
 _PERIOD = 8
 """The pixels after which each of Qt's patterns repeats itself."""
 PALEST = 0.35
@@ -83,13 +85,30 @@ class MapWidget(QWidget):
         self.update()
 
     def _cell(self) -> tuple[float, float]:
-        """Height and width of a cell: square, but the cells of a long narrow plane are stretched so that they can be
-        clicked."""
+        """Height and width of a cell: in proportion, but the cells of a long narrow plane are stretched so that they
+        can be clicked."""
+        rows, columns = self._shape()
+        most_high, most_wide = self._largest()
+        high = min(most_high, (self.height() - 2) / max(1, rows))
+        wide = min(most_wide, (self.width() - 2) / max(1, columns))
+        scale = min(high / most_high, wide / most_wide)
+        if min(most_high, most_wide) * scale >= SMALLEST:
+            return most_high * scale, most_wide * scale
+        return min(high, max(SMALLEST, most_high * scale)), min(wide, max(SMALLEST, most_wide * scale))
+
+    def _shape(self) -> tuple[int, int]:
         rows, columns = self._map.cells.shape if self._map.cells is not None else (1, 1)
-        high = min(_LARGEST, (self.height() - 2) / max(1, rows))
-        wide = min(_LARGEST, (self.width() - 2) / max(1, columns))
-        side = min(high, wide)
-        return (side, side) if side >= SMALLEST else (min(high, SMALLEST), min(wide, SMALLEST))
+        return rows, columns
+
+    def _largest(self) -> tuple[float, float]:
+        """The most pixels of a cell's height and width, in proportion."""
+        high = self._map.proportion
+        return (_LARGEST, _LARGEST / high) if high > 1 else (_LARGEST * high, _LARGEST)
+
+    def largest(self) -> QSize:
+        """The size of the map with cells of the largest size; more space remains empty."""
+        (rows, columns), (high, wide) = self._shape(), self._largest()
+        return QSize(min(WIDEST, round(columns * wide) + 2), min(WIDEST, round(rows * high) + 2))
 
     def mousePressEvent(self, event: QMouseEvent | None) -> None:
         assert event is not None

@@ -43,7 +43,7 @@ from zarrscope_app.qt.toolkit.widgets import (
     QWidget,
 )
 
-from .chunk_map import PALEST, SMALLEST, MapWidget
+from .chunk_map import PALEST, SMALLEST, WIDEST, MapWidget
 from .follow import follow
 from .text import Label, tip
 from .theme import current_palette, fixed_font, icon, mix, quiet, warning
@@ -124,8 +124,6 @@ SIDE = 320
 """The width of the text beside the map."""
 MOST_SPIN = 2**31 - 1
 """The largest value of a spin box."""
-WIDEST = (1 << 24) - 1
-"""Qt's QWIDGETSIZE_MAX: no limit."""
 
 
 class ChunksPane(QWidget):
@@ -171,6 +169,7 @@ class ChunksPane(QWidget):
         middle.addWidget(self.map, 1)
         self._side = self._make_side()
         middle.addWidget(self._side)
+        middle.addStretch()
         column = QVBoxLayout(self)
         column.setContentsMargins(8, 8, 8, 4)
         column.addLayout(top)
@@ -250,6 +249,16 @@ class ChunksPane(QWidget):
     def resizeEvent(self, event: QResizeEvent | None) -> None:
         """Puts the map above its text in a narrow pane, such as a dock."""
         super().resizeEvent(event)
+        self._lay_out()
+        self._fit_map()
+
+    def _fit_map(self) -> None:
+        """Keeps the text beside the map, or beneath it, also if the map is small."""
+        most, beneath = self.map.largest(), self._middle.direction() == QBoxLayout.Direction.TopToBottom
+        self.map.setMaximumWidth(WIDEST if beneath else most.width())
+        self.map.setMaximumHeight(most.height() if beneath else WIDEST)
+
+    def _lay_out(self) -> None:
         narrow = self.width() < 2 * SIDE - 80
         across = QBoxLayout.Direction.TopToBottom if narrow else QBoxLayout.Direction.LeftToRight
         if self._middle.direction() != across:
@@ -282,6 +291,7 @@ class ChunksPane(QWidget):
         self.sentence.setText(state.sentence)
         self.sentence.setVisible(bool(state.sentence))
         self.map.show_map(state)
+        self._fit_map()
         _show_items(self.counts, state.items)
         chosen = state.chosen
         self.title.setText(

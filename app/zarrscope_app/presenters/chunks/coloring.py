@@ -56,10 +56,10 @@ def shades_of(
     if values is not None:  # by its logarithm, because one chunk of equal values would make all others alike
         found = np.log(np.maximum(values, 1) / np.maximum(sizes, 1))
     low, high = float(found[known].min()), float(found[known].max())
-    if low == high:
+    words = size_text if values is None else ratio_text
+    if low == high or words(low) == words(high):  # a difference that the legend could not name
         return np.ones(there.shape, np.float32), ()
     shades = np.clip((found - low) / (high - low), 0, 1).astype(np.float32)
-    words = size_text if values is None else ratio_text
     return shades, tuple(words(value) for value in (low, (low + high) / 2, high))
 
 

@@ -35,6 +35,7 @@ from zarrscope_app.presenters.chunks.view_models import (
     ChunkMap,
     counts,
     map_text,
+    proportion,
 )  # fmt: skip
 from zarrscope_app.presenters.coalesce import CoalescedCall
 from zarrscope_app.presenters.node_details import NodeDetails, axis_names
@@ -336,6 +337,7 @@ class ChunksPresenter(ChoosesChunk):
             self._pictured,
             self._colored_by,
             scale,
+            proportion(array, shown, self._step()),
         )
 
     def _said(self) -> str:

@@ -65,6 +65,8 @@ class InnerMap:
     chosen_cell: tuple[int, int] | None = None
     step: tuple[int, int] = (1, 1)
     """One chunk per cell."""
+    proportion: float = 1.0
+    """A cell is square."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,6 +106,25 @@ class ChunkMap:
     """The value by which the cells are coloured, an id of COLORINGS."""
     scale: tuple[str, ...] = ()
     """That value for the shades 0, 0.5 and 1, in words; empty if all cells have one value."""
+    proportion: float = 1.0
+    """The height of a cell, as a multiple of its width: that of a chunk, unless the cells would be too narrow."""
+
+
+SLIMMEST = 3.0
+"""The most times that a cell of the map is as long as it is wide."""
+
+
+def proportion(array: Array, axes: tuple[int, int], step: tuple[int, int]) -> float:
+    """The height of a cell of `step` chunks along `axes` (-1: none), as a multiple of its width. The map of a whole
+    plane then has the plane's own shape."""
+    if min(axes) < 0:
+        return 1.0
+    grid, shape = array.metadata.grid, array.shape
+    spans = [grid.edges(axis, shape[axis]).span(0) for axis in axes if shape[axis]]
+    if len(spans) < 2:
+        return 1.0
+    high, wide = ((stop - start) * by for (start, stop), by in zip(spans, step, strict=True))
+    return min(max(high / max(wide, 1), 1 / SLIMMEST), SLIMMEST)
 
 
 NONE_MISSING = "Every chunk of this array is stored."
@@ -148,9 +169,10 @@ def counts(array: Array, inventory: Inventory) -> tuple[Item, ...]:
     spread = inventory.spread()
     if spread is not None:
         smallest, median, largest = map(strings.size, spread)
-        alike = spread[0] == spread[-1]
-        items.append(Item(f"Each {kind}", smallest if alike else f"{smallest} to {largest}, half below {median}"))
-        if bars := bars_of(inventory.histogram()):
+        alike = smallest == largest
+        half = f", half below {median}" if median not in (smallest, largest) else ""
+        items.append(Item(f"Each {kind}", smallest if alike else f"{smallest} to {largest}{half}"))
+        if not alike and (bars := bars_of(inventory.histogram())):
             items.append(Item("Sizes", bars, f"How many are how large, from {smallest} to {largest}"))
     if inventory.outside:
         items.append(Item("Beyond the array", f"{strings.counted(inventory.outside, kind)}, which are never read"))
