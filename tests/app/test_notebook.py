@@ -308,8 +308,12 @@ def test_code_goes_to_the_clipboard(seat: Seat) -> None:
     line = seat.look()
     seat.send("copy", "code")
     copied = [data["content"]["copy"] for data, _ in line.sent if "copy" in data.get("content", {})]
-    assert copied == [seat.widget.code]
-    assert "[:, 3, :, :]" in copied[0]
+    assert copied == [f"import zarrscope\n\n{seat.widget.code}"]
+    assert copied[0].endswith("[:, 3, :, :]")
+    lines = copied[0].splitlines()
+    found: dict[str, Any] = {}
+    exec("\n".join([*lines[:-1], f"values = {lines[-1]}"]), found)  # it runs wherever it is pasted
+    assert found["values"].shape == np.asarray(seat.widget.data).shape
 
 
 # ---------------------------------------------------------------------- threads and files afterwards

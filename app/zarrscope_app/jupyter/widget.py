@@ -39,6 +39,7 @@ from zarrscope_app.presenters.session.on_show import (
     set_indices,
     set_limits,
     show_axes,
+    snippet_on_show,
 )
 from zarrscope_app.presenters.session.opening import OpenTarget, target_of
 from zarrscope_app.presenters.session.polling import GrowthPolling
@@ -300,8 +301,9 @@ class Explorer(ShowsPlaces, anywidget.AnyWidget):
     def copy(self, what: str) -> None:
         """Sends a text for the browser's clipboard: the address ("copy-path"), the view ("copy-view"), or else the code
         that reads the slice."""
-        state = self.session.state
-        told = {"copy-path": state.address, "copy-view": self.session.view_text()}.get(what, self.code)
+        session = self.session
+        texts = {"copy-path": session.state.address, "copy-view": session.view_text()}
+        told = texts.get(what) or snippet_on_show(session)
         self._say({"copy": told, "said": NOTEBOOK["copied"]}, [])
 
     def ask_whole_text(self) -> None:

@@ -69,6 +69,11 @@ def code_on_show(session: Session) -> str:
     return f"{opened}[{cut or '()'}]"
 
 
+def snippet_on_show(session: Session) -> str:
+    """The code of `code_on_show` with its import, so that it runs wherever it is pasted."""
+    return f"import zarrscope\n\n{code_on_show(session)}"
+
+
 def selection_on_show(session: Session) -> dict[str, IndexSpan]:
     """For a measured region axis → (start, stop); for a pinned pixel axis → index; {} if there is neither."""
     state = session.slice.state
