@@ -242,17 +242,19 @@ def test_over_a_real_sshd(sshd: list[str], tmp_path: Path) -> None:
 
 
 @pytest.mark.needs("sshd")
-@pytest.mark.parametrize("name", ["x.zarr", "x.zip", "x.ozx", "x.sqlite", "x.dbm"])
+@pytest.mark.parametrize("name", ["x.zarr", "x.zip", "x.ozx", "x.sqlite", "x.dbm", "x.lmdb"])
 def test_each_kind_of_place_there_is_written(name: str, sshd: list[str], tmp_path: Path) -> None:
     row = next(line for line in REMOTE.read_text("utf-8").splitlines() if line.startswith("| `ssh://` |"))
     assert [cell.strip() for cell in row.split("|")][2:5] == [
-        "folder, zip file, SQLite or dbm database on another machine that has zarrscope, too", "yes", "yes",
+        "folder, zip file or database on another machine that has zarrscope, too", "yes", "yes",
     ]  # fmt: skip
     scheme = name.partition(".")[2]
     if scheme in ("zarr", "zip", "ozx"):
         place = f"{tmp_path / name}"
     else:
         place = f"{scheme}://{tmp_path / name}"
+        if scheme == "lmdb":
+            pytest.importorskip("lmdb")
         zarrscope.open(place, "w-", dialect="v2").close()
     options = {"ssh": sshd, "command": COMMAND}
     with zarrscope.open(f"ssh://127.0.0.1{tmp_path / name}", "a", storage_options=options) as h:

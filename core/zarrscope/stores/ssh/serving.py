@@ -20,7 +20,9 @@ from typing import Any, BinaryIO
 from zarrscope.errors import Unreadable, Unsupported, ZarrscopeError
 from zarrscope.model.storage import ScannedChild, Version
 from zarrscope.runtime.tuning import SSH_AT_ONCE, SSH_PAGE
-from zarrscope.stores.address import open_store
+from zarrscope.stores.address import METADATA_FILES, open_store
+from zarrscope.stores.file_address import open_database
+from zarrscope.stores.registry import Mode
 from zarrscope.stores.ssh.ahead import read_ahead
 from zarrscope.stores.ssh.frames import MAGIC, PROTOCOL, MessageFrame, described, range_read, read_frame, write_frame
 from zarrscope.stores.ssh.shares import read_shares
@@ -120,7 +122,7 @@ class _Serving:
             found = self._stores.get((root, writable, follow))
             if found is None or anew:
                 place = os.path.expanduser(root[1:] if root.startswith("/~") else root)
-                found = open_store(place, head.get("mode", "r"), follow_links=follow)
+                found = _opened(place, head.get("mode", "r"), follow)
                 self._stores[root, writable, follow] = found
         return found
 
@@ -213,6 +215,16 @@ class _Serving:
             yield MessageFrame({"held": True})
             while (asked := todo.get()) is not None:
                 self._answer(*asked)
+
+
+def _opened(place: str, mode: Mode, follow_links: bool) -> Store:
+    """The store at a path, also of an LMDB environment: as here, its folder is opened as one if it has no documents."""
+    found = open_store(place, mode, follow_links=follow_links)
+    names = () if mode == "w-" or not os.path.isfile(os.path.join(place, "data.mdb")) else os.listdir(place)
+    if names and METADATA_FILES.isdisjoint(names) and (database := open_database(place, mode, None)) is not None:
+        found.close()
+        return database
+    return found
 
 
 def _value(store: Store, key: str, value: bytes | None) -> MessageFrame:
