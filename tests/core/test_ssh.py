@@ -1,4 +1,4 @@
-"""ssh://: the contract of stores over a remote side in another process, without a network, and over a real sshd."""
+"""ssh://: a remote side in another process, without a network, and over a real sshd."""
 
 from __future__ import annotations
 
