@@ -131,7 +131,7 @@ def test_nothing_is_written_after_an_interrupted_conversion_has_ended(source: Pa
     resumes."""
     big = tmp_path / "big.zarr"
     h = zarrscope.open(big, "w-", dialect="v2")
-    values = np.random.default_rng(1).integers(0, 9, (48, 48), "u1")
+    values = np.random.default_rng(1).integers(0, 9, (100, 100), "u1")  # 625 chunks: none converts before the signal
     h.create_array("/a", shape=values.shape, chunks=(4, 4), dtype="u1")[...] = values
     to = tmp_path / "new.zarr"
     ended = set()
