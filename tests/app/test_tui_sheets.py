@@ -172,6 +172,22 @@ def test_a_command_is_found_by_another_word_and_an_empty_list_says_so(place: str
     explore(place, (80, 24), steps)
 
 
+def test_ctrl_z_leads_to_the_shell_out_of_every_dialog(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def steps(screen: Screen) -> None:
+        left: list[object] = []
+        monkeypatch.setattr(screen.app, "to_shell", lambda: left.append(screen.top))
+        await screen.press("ctrl+z", "question_mark", "ctrl+z")
+        keys = screen.top
+        assert isinstance(keys, Sheet), "the dialog stays for fg"
+        await screen.press("escape", "colon", "c", "ctrl+z")
+        assert isinstance(screen.top, Picker)
+        await screen.press("escape", "slash", "ctrl+z")
+        assert left == [screen.app.screen_stack[0], keys, left[2], screen.app.screen_stack[0]]
+        assert isinstance(left[2], Picker)
+
+    explore(place, (80, 24), steps)
+
+
 # ---------------------------------------------------------------------- the list of keys
 def test_keys_are_listed_as_they_are_typed() -> None:
     """A capital letter is displayed only for a key with Shift: N is another key than n, and V than v."""

@@ -76,6 +76,9 @@ class Keyboard:
         """Handles a key in the current state."""
         app = self.app
         app.drop_pixels()
+        if event.key == "ctrl+z":  # also out of a dialog, and while a text is typed
+            app.to_shell()
+            return
         if isinstance(app.screen, Sheet):
             self._sheet_key(app.screen, event)
             return
@@ -287,8 +290,6 @@ class Keyboard:
         found = KEYS.get(event.key) or KEYS.get(character.lower())
         if character == "q" or event.key == "ctrl+c":
             self.app.leave()
-        elif event.key == "ctrl+z":
-            self.app.to_shell()
         elif character == ":" or event.key == "ctrl+p":
             self.show_commands()
         elif event.key == "ctrl+o":
