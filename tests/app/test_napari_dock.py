@@ -150,6 +150,42 @@ def test_notes_of_the_form_fit_a_narrow_dock(docked: Docked, shelf: Shelf) -> No
         docked.wait(lambda: note.height() >= note.heightForWidth(note.width()))  # noqa: B023 -- awaited
 
 
+def test_a_long_name_in_a_sentence_is_broken(docked: Docked, tmp_path: Path) -> None:
+    """Qt shows a label whose longest word does not fit cut off at all sides."""
+    place = tmp_path / f"{'uint16_imagecodecs_tiff_' * 3}.zarr"
+    zarrscope.open(str(place), "w-").create_array("/line", shape=(4,), dtype="u1", chunks=(4,))
+    docked.show()
+    docked.open(str(place))
+    docked.resize(WIDTHS[0])
+    facts = docked.dock.facts
+    docked.dock.add()
+    docked.wait(lambda: "holds no image" in facts.text())
+    assert facts.text().startswith(place.name), "it is read without the places where it may be broken"
+    docked.wait(lambda: facts.height() >= facts.heightForWidth(facts.width()))
+    assert facts.minimumSizeHint().width() <= facts.width()
+
+
+def test_the_counts_of_chunks_fit_a_narrow_dock(docked: Docked, tmp_path: Path) -> None:
+    place = str(tmp_path / "a.zarr")
+    values = np.random.default_rng(1).integers(0, 255, (100, 100)).astype("u1")
+    values[:50] = np.where(np.arange(100) % 50 < 25, values[:50], 1)  # these chunks are smaller than the others
+    with zarrscope.open(place, "w-") as h:
+        h.create_array("/a", shape=(100, 100), dtype="u1", chunks=(50, 50), codecs=["bytes", "gzip"])[...] = values
+    docked.show()
+    docked.open(place, "/a")
+    docked.resize(WIDTHS[0])
+    docked.dock.show_tab("chunks")
+    pane, session = docked.dock.tabs.pages["chunks"], docked.dock.session
+    assert session is not None
+    docked.wait(lambda: any(item.label == "Sizes" for item in session.chunks.state.items))
+    docked.viewer.window._qt_window.resize(1000, 560)
+    docked.resize(WIDTHS[0])
+    inside, bar = pane._side.widget(), pane._side.verticalScrollBar()
+    docked.wait(lambda: bar.isVisible() and inside.width() <= pane._side.viewport().width())
+    docked.wait(lambda: pane.legend.minimumSizeHint().width() <= pane.legend.width())
+    docked.wait(lambda: pane.legend.height() >= pane.legend.heightForWidth(pane.legend.width()))
+
+
 def test_the_form_of_an_image_is_not_scrolled_sideways(docked: Docked, shelf: Shelf) -> None:
     """Not in the usual width of a dock, and nothing in it is cut: the last field of a channel is in sight as well."""
     docked.show()

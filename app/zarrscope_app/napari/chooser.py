@@ -9,7 +9,7 @@ from qtpy.QtWidgets import QLineEdit, QListWidget, QListWidgetItem, QVBoxLayout,
 
 from zarrscope_app.presenters.commands import LABELS
 from zarrscope_app.presenters.image.choice import ImageChoice
-from zarrscope_app.qt.text import Label, tip
+from zarrscope_app.qt.text import WrappedLabel, tip
 
 HEIGHT = 180
 
@@ -22,8 +22,7 @@ class Chooser(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.why = Label()
-        self.why.setWordWrap(True)
+        self.why = WrappedLabel()
         self.filter = QLineEdit()
         self.filter.setPlaceholderText(LABELS["filter"])
         self.filter.setClearButtonEnabled(True)

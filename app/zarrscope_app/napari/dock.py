@@ -46,7 +46,7 @@ from zarrscope_app.qt.credentials import ask_credentials
 from zarrscope_app.qt.form import AttributesPane
 from zarrscope_app.qt.jobs_bar import JobsBar
 from zarrscope_app.qt.selected_together import SelectedTogether
-from zarrscope_app.qt.text import Label
+from zarrscope_app.qt.text import WrappedLabel
 from zarrscope_app.qt.theme import follow
 from zarrscope_app.qt.tree import TreePane
 from zarrscope_app.qt.views import ViewTabs
@@ -94,8 +94,7 @@ class Explorer(QWidget):
         self.browse.chosen.connect(self.open)
         self.browse.added.connect(lambda place: self.open(place or self.address.text(), further=True))
         self.browse.closed.connect(self.close_place)
-        self.facts = Label()
-        self.facts.setWordWrap(True)
+        self.facts = WrappedLabel()
         self.offers = {name: QPushButton(command(name).label) for name in OFFERS}
         for name, button in self.offers.items():
             button.clicked.connect(partial(self._asked, name))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from qtpy.QtWidgets import QFormLayout, QLineEdit, QToolButton, QVBoxLayout, QWidget
+from qtpy.QtCore import Qt
+from qtpy.QtWidgets import QFormLayout, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
 from zarrscope_app.presenters.layers.layer_part import CHOOSE, EXPLANATION, PROMPTS, LayerPart, part_of
 from zarrscope_app.qt.text import tip
@@ -17,11 +18,10 @@ class PartPanel(QWidget):
 
     def __init__(self, add: Callable[[], object], parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.opener = QToolButton()
+        self.opener = QPushButton()  # napari's style draws tool buttons as plain text
         self.opener.setText(CHOOSE)
         self.opener.setToolTip(tip(EXPLANATION))
         self.opener.setCheckable(True)
-        self.opener.setAutoRaise(True)
         self.fields = {name: QLineEdit() for name in PROMPTS}
         self._inside = QWidget()
         form = QFormLayout(self._inside)
@@ -35,7 +35,7 @@ class PartPanel(QWidget):
         self.opener.toggled.connect(self._open)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(self.opener)
+        column.addWidget(self.opener, 0, Qt.AlignmentFlag.AlignLeft)
         column.addWidget(self._inside)
 
     def _open(self, shown: bool) -> None:

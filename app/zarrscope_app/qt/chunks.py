@@ -165,6 +165,7 @@ class ChunksPane(QWidget):
         self.map.picked.connect(lambda row, column: self._tell("choose", row, column))
         self.sentence, self.legend = Label(), Label()
         self.sentence.setWordWrap(True)
+        self.legend.setWordWrap(True)
         middle = self._middle = QHBoxLayout()
         middle.addWidget(self.map, 1)
         self._side = self._make_side()
@@ -179,6 +180,8 @@ class ChunksPane(QWidget):
 
     def _make_side(self) -> QWidget:
         self.counts, self.title, self.details, self.told = QFormLayout(), Label(), QFormLayout(), Label()
+        self.counts.setRowWrapPolicy(QFormLayout.RowWrapPolicy.WrapLongRows)  # the bars do not fit beside their name
+        self.details.setRowWrapPolicy(QFormLayout.RowWrapPolicy.WrapLongRows)
         self.inner = InnerPane()
         self.inner.map.picked.connect(lambda row, column: self._tell("choose_inner", row, column))
         self.inner.set.connect(lambda axis, chunk: self._tell("set_inner", axis, chunk))
@@ -317,9 +320,9 @@ class ChunksPane(QWidget):
         accent = self.palette().highlight().color()
         inks = {PRESENT: accent, PARTLY: accent, LOADING: accent, FAILED: warning(self.palette())}
         told = (
-            f"<span style='color: {inks[code].name()}'>{_SIGNS[code]}</span> {LEGEND[code]}"
+            f"<span style='color: {inks[code].name()}'>{_SIGNS[code]}</span>&nbsp;{LEGEND[code]}"
             if code in inks
-            else f"{_SIGNS[code]} {LEGEND[code]}"
+            else f"{_SIGNS[code]}&nbsp;{LEGEND[code]}"
             for code in used
             if code != PRESENT or not state.scale  # the ramp says it
         )
@@ -341,7 +344,7 @@ class ChunksPane(QWidget):
         for share, told in zip((0, 0.5, 1), state.scale, strict=False):
             ink = mix(base, accent, PALEST + (1 - PALEST) * share)
             before = "" if share else f"{LEGEND[PRESENT]} &nbsp; "
-            yield f"{before}<span style='color: {ink.name()}'>{_SIGNS[PRESENT]}</span> {told}"
+            yield f"{before}<span style='color: {ink.name()}'>{_SIGNS[PRESENT]}</span>&nbsp;{told}"
 
     def _show_fixed(self, state: ChunkMap) -> None:
         names = [name for name, _, _ in state.fixed]

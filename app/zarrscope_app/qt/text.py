@@ -13,6 +13,7 @@ from zarrscope_app.presenters import strings
 from zarrscope_app.qt.toolkit.core import Qt
 from zarrscope_app.qt.toolkit.gui import QColor, QPainter, QPaintEvent
 from zarrscope_app.qt.toolkit.widgets import QLabel
+from zarrscope_app.qt.wrapped_rows import BREAK, with_breaks
 
 
 class Label(QLabel):
@@ -26,6 +27,21 @@ class Label(QLabel):
                 self.setText(argument)
             else:
                 self.setParent(argument)
+
+
+class WrappedLabel(Label):
+    """A label of several lines that also breaks long words such as addresses, which Qt would cut off at both ends."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setWordWrap(True)
+
+    def setText(self, text: str | None) -> None:
+        super().setText(with_breaks(text or ""))
+
+    def text(self) -> str:
+        """The text without the places where its words may be broken."""
+        return super().text().replace(BREAK, "")
 
 
 class ElidedLabel(Label):

@@ -20,14 +20,14 @@ from zarrscope_app.qt.toolkit.widgets import (
 _LONG = 20
 """Longer words, such as addresses, may be broken: after a sign that separates their parts, else anywhere."""
 _ANY = 1 << 16
-_BREAK = "\N{ZERO WIDTH SPACE}"
+BREAK = "\N{ZERO WIDTH SPACE}"
 
 
 def with_breaks(text: str) -> str:
     """The text with invisible places for the end of a line within its long words."""
 
     def broken(found: re.Match[str]) -> str:
-        return re.sub(rf"([/\\_.:=&?,-]+(?=.)|[^/\\_.:=&?,-]{{{_LONG}}}(?=.))", rf"\1{_BREAK}", found[0])
+        return re.sub(rf"([/\\_.:=&?,-]+(?=.)|[^/\\_.:=&?,-]{{{_LONG}}}(?=.))", rf"\1{BREAK}", found[0])
 
     return re.sub(rf"\S{{{_LONG + 1},}}", broken, text)
 
