@@ -115,6 +115,11 @@ def test_an_extra_is_installed_from_where_zarrscope_came(monkeypatch: pytest.Mon
         assert how_to_install() == "Run in the folder of zarrscope: pip install ."
 
 
+def test_a_build_without_python_does_not_advise_pip_of_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "frozen", True, raising=False)
+    assert how_to_install("tui") == ("This build takes no further packages: use an installation by pip or conda")
+
+
 def test_all_is_every_extra_that_a_user_installs() -> None:
     project = tomllib.loads((machine.ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]

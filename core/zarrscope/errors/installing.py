@@ -9,17 +9,27 @@ from __future__ import annotations
 
 
 def how_to_install(extra: str = "") -> str:
-    """The command that installs zarrscope with this extra, in a sentence without a full stop.
+    """The command that installs zarrscope with this extra, in a sentence without a full stop. Where nothing can be
+    installed, the sentence says so.
 
     Examples
     --------
     >>> how_to_install("tui").endswith("[tui]'")
     True
     """
+    if is_bundle():
+        return "This build takes no further packages: use an installation by pip or conda"
     wanted = f"[{extra}]" if extra else ""
     if from_index():
         return f"Run: pip install {_quoted(f'zarrscope{wanted}')}"
     return f"Run in the folder of zarrscope: pip install {_quoted(f'.{wanted}')}"
+
+
+def is_bundle() -> bool:
+    """Whether zarrscope runs from a folder that PyInstaller made, into which nothing can be installed."""
+    import sys
+
+    return bool(getattr(sys, "frozen", False))
 
 
 def from_index() -> bool:
