@@ -178,8 +178,8 @@ ENDINGS = (".zarr", ".n5", ".zip", ".ozx", ".json")
 
 
 def with_nodes(urls: Sequence[str]) -> tuple[str, ...]:
-    """The addresses, each with the node that follows it. As in the other verbs, a node is the text after an address
-    that is neither an address nor an existing path."""
+    """The addresses. An argument that is neither an address nor an existing path names a node of the address before
+    it, as in the other verbs, and is joined to that address."""
     found: list[str] = []
     last = ""
     for text in urls:

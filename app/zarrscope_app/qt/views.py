@@ -109,7 +109,7 @@ class ViewTabs(QTabWidget):
         meanwhile.setFocus()
 
     def leave_focus(self) -> None:
-        """Leaves the focus where it is, because the person has chosen a node."""
+        """Cancels `focus_picture`: the focus stays where it is, because the person has chosen a node."""
         self._focus_kept_by = None
 
     def _hand_over_focus(self) -> None:

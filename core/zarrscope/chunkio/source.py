@@ -75,7 +75,7 @@ class ArraySource(Protocol):
     def fetch_together(
         self, chunks: Iterable[ChunkIndex], cancelled: Callable[[], bool] = never
     ) -> Iterator[Sequence[Fetched]]:
-        """Like `fetch`, but yields the chunks of one answer together."""
+        """Like `fetch`, but yields chunks that arrive together in one sequence, so that one call can decode them."""
 
     def decode(self, chunk: ChunkIndex, data: Buffer, out: NDArray[Any] | None) -> NDArray[Any]:
         """Decodes the bytes of one chunk, into `out` if given. Raises BadChunk, Unsupported or Refused."""

@@ -88,8 +88,8 @@ def keys_outside(array: ArraySource, shape: tuple[int, ...]) -> Iterator[str]:
 
 
 def erase_outside(array: ArraySource, outside: Iterator[str], undo: Callable[[], object]) -> None:
-    """Erases the chunks at these keys. If not even the first can be erased, it calls `undo`, which restores the
-    shape."""
+    """Erases the chunks at these keys, which lie outside the new shape of an array. If the first of them cannot be
+    erased, nothing is lost yet, and `undo` is called to restore the former shape."""
     erased = False
     try:
         for key in outside:

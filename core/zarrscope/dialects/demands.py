@@ -58,7 +58,7 @@ def unknown_members(members: Members, notes: list[str], *, strict: bool, lenient
         if strict and not harmless:
             reports.append(_unknown("member", name, members.at(name), notes, must=True, lenient=lenient))
         else:
-            notes.append(f"The member {name!r} is not part of the format, and passed over")
+            notes.append(f"The member {name!r} is not part of the format and was ignored")
     return reports
 
 

@@ -404,7 +404,7 @@ def from_bootstrap(document: Mapping[str, Any], *, lenient: bool = False) -> tup
         reports.append(replace(report, outcome=ExtensionOutcome.IGNORED) if lenient else report)
     reports = [replace(report, key=BOOTSTRAP) for report in reports]
     notes += [
-        f"The member {name!r} of zarr.json is not part of the format, and passed over" for name in members.unread()
+        f"The member {name!r} of zarr.json is not part of the format and was ignored" for name in members.unread()
     ]
     return DraftDialect(
         layout, None if suffix == layout.suffix else suffix, lenient, extensions=tuple(reports), encoding=unknown

@@ -197,8 +197,8 @@ def place_in(text: str, *, windows: bool = False) -> StorePlace:
             return StorePlace(text, True)
         raise Refused(
             f"{text!r} is a path of Windows",
-            advice="Write the path that it has on this computer, where the drive or share is mounted. A file of that "
-            f"very name is written ./{text}",
+            advice="Use the path at which the drive or share is mounted on this computer. For a file with exactly this "
+            f"name, write ./{text}",
         )
     far = _FAR.match(text)
     if far is not None and (found := _far(*far.groups())) is not None:

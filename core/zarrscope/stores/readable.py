@@ -26,7 +26,7 @@ class ReadableStore(Backend):
     """
 
     def _labelling(self, key: str) -> AbstractContextManager[object]:
-        """Names a request of a remote store to the job that makes it (runtime/waits.py)."""
+        """A context in which the running job is marked as waiting for this key of a remote store (runtime/waits.py)."""
         return asking(self.url, key) if self.remote else _NOTHING
 
     # ------------------------------------------------------------------ reading

@@ -207,7 +207,7 @@ class ZarrPythonStore(RemoteStore):
         seen: set[str] = set()
         while batch := [*dict.fromkeys(name for name in islice(names, SCANNED_AT_ONCE) if name and name not in seen)]:
             if not seen and len(batch) == 1 and prefix and self._get(prefix[:-1], ByteRange(0, 1)) is not None:
-                return  # the only name is a key, not a prefix: some stores list a key beneath itself
+                return  # `prefix` without its slash is a key, which some stores list as its own child
             seen.update(batch)
             held: set[str] = set()
             for i, answer in self._get_many([(prefix + name, ByteRange(0, 1)) for name in batch], lambda: False):

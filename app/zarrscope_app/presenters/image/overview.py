@@ -233,8 +233,8 @@ class OverviewPresenter:
 
     # ------------------------------------------------------------------ reading
     def _most(self, hierarchy: Hierarchy) -> int:
-        """The most thumbnails that are requested at a time. Reading a local store is computing rather than waiting:
-        each thread beyond the number of cores would only keep the host's thread from Python's lock."""
+        """The most thumbnails that are requested at a time. Reads of a local store mostly decode and hardly wait: with
+        more of them than cores, the host's thread would only wait longer for Python's global lock."""
         return IN_FLIGHT if hierarchy.store.remote else min(IN_FLIGHT, self._owner.background.decode_threads)
 
     def _read_on(self) -> None:

@@ -369,8 +369,8 @@ def _channel(layer: DrawnLayer) -> dict[str, Any]:
 
 
 def _axis_names(layer: DrawnLayer) -> tuple[str, ...]:
-    """The names of the axes: the layer's own if those besides "c" are the last ones of (t, z, y, x) or (t, y, x);
-    otherwise the last ones of (t, z, y, x), or with five axes all that OME-Zarr has."""
+    """The names of the axes that are written. The layer's own names are used if OME-Zarr allows their order: without
+    "c" they are yx, zyx, tyx or tzyx. Other layers get the last names of tzyx, or tczyx if they have five axes."""
     if not 2 <= layer.data.ndim <= len(AXES):
         raise Unsupported(
             f"{_quoted(layer)} has {layer.data.ndim} axes; only pictures of two to five axes can be written",

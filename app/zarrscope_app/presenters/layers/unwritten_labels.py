@@ -1,4 +1,4 @@
-"""Words about painted labels that would be lost, because their layer is removed or its viewer closes."""
+"""Warnings that painted labels are not written yet, when their layer is removed or its viewer closes."""
 
 from __future__ import annotations
 
