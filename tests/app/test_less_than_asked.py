@@ -120,16 +120,17 @@ def test_the_keys_of_the_error_bar_stay_in_sight(width: int) -> None:
     from textwrap import wrap
 
     acts = "  [r] Retry"
-    lines = wrap(error_text("word " * 99 + "end.", acts, width), width)
+    lines = wrap(error_text("error", "word " * 99 + "end.", acts, width), width)
     assert len(lines) <= LINES
     assert lines[-1].endswith("Retry")
     assert ("…" in lines[-1]) == (width < 200)
-    assert error_text("Short.", acts, width) == "! Short.  [r] Retry"
+    for severity, sign in {"error": "×", "warning": "!", "information": "i"}.items():
+        assert error_text(severity, "Short.", acts, width) == f"{sign} Short.  [r] Retry", "as among Problems"
 
 
 def test_the_error_bar_shortens_addresses_before_it_leaves_out_how_to_go_on() -> None:
     place = "/a/path/that/is/as/long/as/many/are/on/a/cluster/with/projects/hierarchy.zr3"
     sentence = f"There is no folder {place}/foo. It lies inside file://{place}, a hierarchy of Zarr v3: open that one."
-    shown = error_text(sentence, "  [r] Retry", 80)
+    shown = error_text("error", sentence, "  [r] Retry", 80)
     assert shown.endswith("projects/hierarchy.zr3, a hierarchy of Zarr v3: open that one.  [r] Retry")
-    assert place in error_text(sentence, "  [r] Retry", 200), "where there is room, nothing is shortened"
+    assert place in error_text("error", sentence, "  [r] Retry", 200), "where there is room, nothing is shortened"

@@ -108,7 +108,7 @@ def test_the_problem_under_the_cursor_is_read_whole(place: str) -> None:
 
 def test_a_shape_is_not_broken_and_wide_characters_are_counted_twice() -> None:
     told = [text for text, _ in fold("  Level 0  1 × 2 × 3 × 32 × 48 · 1 × 2 × 3 × 16 × 24", 40)]
-    assert told == ["  Level 0  1 × 2 × 3 × 32 × 48 ·", "    1 × 2 × 3 × 16 × 24"]
+    assert told == ["  Level 0  1 × 2 × 3 × 32 × 48", "    · 1 × 2 × 3 × 16 × 24"]
     wide = "漢" * 50
     folded = [text for text, _ in fold(wide, 20)]
     assert max(map(cell_len, folded)) <= 20

@@ -256,8 +256,10 @@ class Explorer(App[int]):
         acts = [f"  [r] {strings.RETRY}"] if state.retry else []
         acts += [f"  [Esc] {LABELS['dismiss']}"] if is_remark(state) else []
         acts += [f"  [{offer.keys[0].lower()}] {offer.label}" for offer in map(command, state.offers)]
-        self._say("error-bar", error_text(state.sentence, "".join(acts), self.size.width))
+        self._say("error-bar", error_text(state.severity, state.sentence, "".join(acts), self.size.width))
         self._shown["error-bar"].display = bool(state.sentence)
+        for severity in ("warning", "information"):
+            self._shown["error-bar"].set_class(state.severity == severity, severity)
         self._say("tabs", self.part("tabs", TabLine).line())
         self._add_panes()
         self.bring_pane()

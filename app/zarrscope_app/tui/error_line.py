@@ -6,6 +6,7 @@ from textwrap import wrap
 
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters import strings_terminal as words
+from zarrscope_app.presenters.problem_rows import SIGNS
 from zarrscope_app.presenters.session.view_models import SessionState
 
 LINES = 3
@@ -19,25 +20,26 @@ def is_remark(state: SessionState) -> bool:
     return bool(state.sentence) and not state.retry and not state.offers
 
 
-def error_text(sentence: str, acts: str, width: int) -> str:
-    """The sentence, shortened if need be, and behind it the keys that help (`acts`). The end of a sentence mostly says
-    how to go on, so addresses are shortened first."""
+def error_text(severity: str, sentence: str, acts: str, width: int) -> str:
+    """The sentence behind the sign of its severity, shortened if need be, and behind it the keys that help (`acts`).
+    The end of a sentence mostly says how to go on, so addresses are shortened first."""
+    sign = SIGNS[severity].narrow
     said = sentence.split(" ")
-    if not _fits(_joined(sentence, said, acts), width):
+    if not _fits(_joined(sign, sentence, said, acts), width):
         said = [word if len(word) <= LONG else f"…{word[1 - LONG :]}" for word in said]
         sentence = " ".join(said)
-    while len(said) > 1 and not _fits(_joined(sentence, said, acts), width):
+    while len(said) > 1 and not _fits(_joined(sign, sentence, said, acts), width):
         said.pop()
-    return _joined(sentence, said, acts)
+    return _joined(sign, sentence, said, acts)
 
 
 def _fits(text: str, width: int) -> bool:
     return len(wrap(text, max(8, width - 1))) <= LINES
 
 
-def _joined(sentence: str, said: list[str], acts: str) -> str:
+def _joined(sign: str, sentence: str, said: list[str], acts: str) -> str:
     shown = " ".join(said)
-    return f"! {shown}{'' if shown == sentence else ' …'}{acts}"
+    return f"{sign} {shown}{'' if shown == sentence else ' …'}{acts}"
 
 
 def form_text(sentence: str, read_only: bool) -> str:

@@ -29,6 +29,7 @@ from zarrscope_app.tui import emoji
 from zarrscope_app.tui.entry import Painter
 
 _SHAPE = "\N{NO-BREAK SPACE}×\N{NO-BREAK SPACE}"
+_FACT = " ·\N{NO-BREAK SPACE}"
 _UNIT = re.compile(r"(?<=\d) (?=(?:[KMGTP]iB|B|bytes|%|[pnµm]?m|[mµn]?s|px)(?!\w))|(?<=· chunks|· shards) (?=\d)")
 """The blank between a number and its unit, or a shape and its name, which stay on one line."""
 _BLANKS = re.compile(" *")
@@ -374,6 +375,7 @@ def fold(line: str, width: int) -> Iterator[StyledText]:
     start = min(len(line) - len(line.lstrip()), width // 2)
     following = min(start + 2, width // 2)
     whole = _UNIT.sub("\N{NO-BREAK SPACE}", line.lstrip().replace(" × ", _SHAPE))  # a shape, as "2 × 64", is one word
+    whole = whole.replace(" · ", _FACT)  # a line does not end with a dot that separates nothing
     done = 0
     while True:
         # Only the beginning of the rest is looked at: copying all of it for each line takes seconds for 2 MB.

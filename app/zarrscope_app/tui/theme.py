@@ -59,6 +59,8 @@ Screen { layout: vertical; overflow: hidden; }
 #head { background: $primary 40%; }
 #footer { color: $text-muted; background: $surface; }
 #error-bar { height: auto; max-height: 3; background: $error 30%; display: none; }
+#error-bar.warning { background: $warning 30%; }
+#error-bar.information { background: $primary 20%; }
 #body { height: 1fr; }
 #side { width: 26; border-right: vkey $primary 40%; }
 #side InputLine { display: none; height: 1; border: none; padding: 0; }
