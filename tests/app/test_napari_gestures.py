@@ -22,6 +22,7 @@ from contracts.slides import NAMES, image, mended, plate, stored
 from napari_hand import Hand
 from narrowing import as_group, not_none
 from window_hand import WindowHand
+from zarrscope_app.napari.menu_commands import open_attributes, open_explorer
 from zarrscope_app.napari.writer import SaveDialog
 from zarrscope_app.presenters import EditStatus
 from zarrscope_app.presenters.layers.layer_commands import layer_command
@@ -260,6 +261,45 @@ def test_a_plate_is_walked(task: Task, tmp_path: Path) -> None:
         task.added(number)
     assert [layer.name.partition(":")[0] for layer in task.viewer.layers] == ["A1", "A2", "A3"]
     task.ends("Walk through the first three wells of a plate")
+
+
+def test_a_well_is_chosen_and_its_pixel_size_corrected(task: Task, tmp_path: Path) -> None:
+    """napari's menu bar is not carried out here: its three clicks are only counted."""
+    task.dock.stop()
+    task.dock = open_explorer(task.viewer)  # the dock that napari's menus open
+    plate(tmp_path / "plate.zarr", names=NAMES)
+    task.opens(str(tmp_path / "plate.zarr"))
+    task.click(task.dock.part.opener)
+    task.type("CD4, CD8")
+    task.press("Return")
+    task.wait(task.dock.chooser.list.hasFocus, "the list of wells")
+    task.press("Down")
+    task.press("Return")
+    task.added(2)
+    assert [layer.name for layer in task.viewer.layers] == ["A2: 0: CD4", "A2: 0: CD8"]
+    task.ends("Add two channels of a well of a plate")
+
+    task.begin()
+    task.gestures += ["click Layers", "click Metadata", "click Attributes of a Zarr node"]
+    assert open_attributes(task.viewer) is task.dock
+    edit, form = task.session.edit, task.dock.form
+    task.wait(
+        lambda: "size/1" in form.sections.editors and task.session.state.path == "/A/2/0", "the form of the image"
+    )
+    task.double_click(form.sections.editors["size/1"])
+    task.type("0.5")
+    save = form._buttons["save"]
+    task.wait(lambda: save.isVisible() and save.isEnabled(), "the button")
+    task.click(save)
+    task.wait(lambda: edit.state.can_save, "writing")
+    task.wait(save.isEnabled, "the button")
+    task.click(save)
+    task.wait(lambda: edit.state.status is EditStatus.CLEAN, "the save")
+    (level, *_) = as_group(zarrscope.open(str(tmp_path / "plate.zarr"))["/A/2/0"]).attributes["ome"]["multiscales"][0][
+        "datasets"
+    ]
+    assert level["coordinateTransformations"][0]["scale"][1] == 0.5
+    task.ends("Correct the pixel size of the selected layer, and save")
 
 
 def test_a_crop_is_exported(task: Task, tmp_path: Path) -> None:

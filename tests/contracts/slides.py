@@ -37,8 +37,8 @@ def image(place: Path, names: tuple[str, ...], *, planes: int = 2, side: int = 1
             made[...] = np.arange(1, 1 + shape[-1], dtype="u1")
 
 
-def plate(place: Path, fields: int = 1) -> None:
-    """A plate of a row of three wells. Each has this number of fields."""
+def plate(place: Path, fields: int = 1, names: tuple[str, ...] = ("DAPI",)) -> None:
+    """A plate of a row of three wells. Each has this number of fields, with a channel for each name."""
     wells = [{"path": f"A/{c + 1}", "rowIndex": 0, "columnIndex": c} for c in range(3)]
     stated = {"rows": [{"name": "A"}], "columns": [{"name": n} for n in "123"], "wells": wells, "version": "0.5"}
     with zarrscope.open(str(place), "w-") as h:
@@ -48,7 +48,7 @@ def plate(place: Path, fields: int = 1) -> None:
             h.create_group(f"/{well['path']}", {"ome": {"version": "0.5", "well": {"images": images}}})
     for well in wells:
         for field in range(fields):
-            image(place / str(well["path"]) / str(field), ("DAPI",))
+            image(place / str(well["path"]) / str(field), names)
 
 
 def stored(folder: Path) -> list[dict[str, Any]]:
