@@ -28,6 +28,7 @@ def place(tmp_path: Path) -> str:
         (["read", "{place}", "a", "0,2:4"], '--select "0,2:4"'),
         (["read", "{place}/a", "[0,2:4]"], '--select "0,2:4"'),
         (["export", "{place}"], "OUT"),
+        (["export", "{place}", "a", "{place}.npy", "--select", "9"], "Index 9 is outside axis y, which has 8"),
         (["render", "{place}", "a"], "the .png file to write"),
         (["render", "{place}", "a", "b", "c.png"], "NODE"),
         (["resize", "{place}", "a", "--shape", "4,4"], "resize URL NODE SHAPE"),

@@ -71,7 +71,9 @@ def test_shards_zip_and_web(tmp_path: Path) -> None:
     expected = np.asarray(array[0])
     store = MemoryStore()
     make(store, "v3")
-    zipped = make(str(tmp_path / "z.zip"), "v3")
+    make(str(tmp_path / "z.zip"), "v3")
+    archive = (tmp_path / "z.zip").rename(tmp_path / "z.zarr")  # a name that does not tell that it is a zip file
+    zipped = zarrscope.open(str(archive))["/a b/it's"]
     with web_server({key: store.get(key) or b"" for key in store.list()}) as server:
         distant = zarrscope.open(server.url)["/a b/it's"]
         for node in (array, zipped, distant):

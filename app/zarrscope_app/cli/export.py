@@ -153,12 +153,18 @@ def _values(
     how: dict[str, Any],
 ) -> tuple[Any, dict[str, Any]]:
     from zarrscope.convert import export as engine
+    from zarrscope.errors import Refused
     from zarrscope_app.presenters.session.exporting import prepared_copy, prepared_values
 
     hierarchy, found = opened(url, node, **how)
     if what == "node" and chosen.id == "zarr":
         return prepared_copy(hierarchy, found.path, out), {"shape": None, "dtype": None, "nbytes": None}
-    source = engine.ExportSource.of(found, level, parse_selection(selection))
+    source = engine.ExportSource.of(found, level)
+    if selection is not None:
+        try:
+            source = engine.ExportSource.of(found, level, parse_selection(selection))
+        except Refused as error:
+            raise click.UsageError(f"{error.message}.") from None
     told = {"shape": list(source.shape), "dtype": str(source.dtype), "nbytes": source.nbytes}
     return prepared_values(source, out, chosen), told
 

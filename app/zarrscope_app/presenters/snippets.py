@@ -154,6 +154,13 @@ def address(node: Group | Array) -> str:
     return url
 
 
+def _within_zip(node: Group | Array) -> bool:
+    """Whether the node lies within a zip file, whatever the name of the file is."""
+    from zarrscope.stores.zip.store import ZipStore
+
+    return node.hierarchy is not None and isinstance(node.hierarchy.store, ZipStore)
+
+
 def _snippet(id: str, text: str) -> Snippet:
     return Snippet(id, TITLES[id], visible_code(text))
 
@@ -181,7 +188,7 @@ def _zarr(url: str, node: Group | Array, dialect: str, function: str, then: str)
         return Snippet("zarr", title, "", f"zarr-python 3 reads Zarr v2 and v3; this is {title_of(node)}.")
     if "|" in url or "::" in url:
         return Snippet("zarr", title, "", "zarr-python 3 does not take this address.")
-    if url.lower().endswith((".zip", ".ozx")) and "://" not in url:
+    if _within_zip(node) and "://" not in url:
         opening = f"store = zarr.storage.ZipStore({url!r}, mode='r')\n"
         call = f"zarr.{function}(store, path={inside!r}, mode='r', zarr_format={version})"
     else:
@@ -200,7 +207,7 @@ def _tensorstore(url: str, array: Array, dialect: str, cut: str) -> Snippet:
     kvstore: dict[str, str] | None = None
     inside = array.path.strip("/")
     scheme, where = urlsplit(url).scheme, urlsplit(url)
-    if url.lower().endswith((".zip", ".ozx")):
+    if _within_zip(array):
         return Snippet("tensorstore", title, "", "Within a zip file tensorstore needs a chain of stores.")
     if "://" not in url:
         kvstore = {"driver": "file", "path": "/".join(part for part in (url.rstrip("/"), inside) if part) + "/"}
