@@ -130,6 +130,8 @@ def test_a_filter_keeps_what_lies_above(tree: TreePresenter, mailbox: Mailbox) -
     tree.filter("zzz")
     assert names(tree) == ["x"]
     assert tree.row(ROOT).sentence == strings.NOTHING_FOUND
+    tree.filter("beta")
+    assert tree.row(beta).sentence == "", "the group itself is the match"
     tree.filter("")
     assert tree.flat_count == 5
 

@@ -102,7 +102,9 @@ class PaintedRows:
             return branch.sentence
         if branch.searching is not None:
             return tree_text.FILTERING
-        return "" if branch.shown(self._search.needle) else strings.NOTHING_FOUND
+        if branch.path != "/" or branch.shown(self._search.needle):
+            return ""  # a group that passes the filter itself need not contain a match
+        return strings.NOTHING_FOUND
 
 
 def is_expandable(branch: Branch, child: int) -> bool:
