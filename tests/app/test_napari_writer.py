@@ -132,11 +132,44 @@ def test_napari_saves_layers_by_their_extension(make_napari_viewer: Any, tmp_pat
     np.testing.assert_array_equal(np.asarray(mask[0]), VALUES[0, 0] > 9)
 
 
-def test_labels_alone_are_an_image_of_their_own(tmp_path: Path) -> None:
-    write(str(tmp_path / "l.zarr"), [Labels(VALUES[0, 0] // 100, name="mask").as_layer_data_tuple()])
-    ((data, _, kind),) = read(str(tmp_path / "l.zarr"), "/labels/mask")
-    assert kind == "labels"
-    np.testing.assert_array_equal(np.asarray(data[0]), VALUES[0, 0] // 100)
+@pytest.mark.parametrize("version", ["0.5", "0.4"])
+def test_labels_alone_are_an_image_of_their_own(version: str, tmp_path: Path) -> None:
+    """One label image is the root; several are listed, and each has a path."""
+    mask = Labels(VALUES[0, 0] // 100, name="mask").as_layer_data_tuple()
+    halves = Labels(VALUES[0, 0] // 200, name="halves").as_layer_data_tuple()
+    one, two = (str(tmp_path / name) for name in ("one.zarr", "two.zarr"))
+    write_image(plan_image(one, [drawn(*mask)], version))
+    write_image(plan_image(two, [drawn(*mask), drawn(*halves)], version))
+    for place, path, divisor in ((one, None, 100), (two, "/labels/mask", 100), (two, "/labels/halves", 200)):
+        ((data, _, kind),) = read(place, path)
+        assert kind == "labels"
+        np.testing.assert_array_equal(np.asarray(data[0]), VALUES[0, 0] // divisor)
+    if version == "0.5":
+        assert zarrscope.open(two)["/labels"].attributes["ome"]["labels"] == ["mask", "halves"]
+    models = pytest.importorskip("ome_zarr_models")
+    zarr = pytest.importorskip("zarr")
+    for place in (one, f"{two}/labels", f"{two}/labels/mask"):
+        models.open_ome_zarr(zarr.open_group(place, mode="r"))
+
+
+@pytest.mark.parametrize("version", ["0.5", "0.4"])
+def test_the_features_of_labels_are_kept(version: str, tmp_path: Path) -> None:
+    features = {"index": [3, 7], "area": [1.5, np.nan], "phase": ["G1", "S"], "round": [True, False]}
+    target = str(tmp_path / "f.zarr")
+    cells = Labels(VALUES[0, 0] // 1000, name="cells", features=features).as_layer_data_tuple()
+    write_image(plan_image(target, [drawn(*cells)], version))
+    ((_, arguments, _),) = read(target)
+    assert arguments["features"] == {**features, "area": [1.5, None]}
+
+
+@pytest.mark.parametrize(
+    ("dtype", "ends"), [("u1", (0, 255)), ("i2", (-32768, 32767)), ("f4", (10, 90)), ("u4", (10, 90))]
+)
+def test_contrast_can_leave_its_start_after_reading(dtype: str, ends: tuple[int, int], tmp_path: Path) -> None:
+    image = Image(VALUES[0, 0].astype(dtype), name="a", contrast_limits=(10, 90)).as_layer_data_tuple()
+    ((_, arguments, _),) = read(write(str(tmp_path / "a.zarr"), [image])[0])
+    assert arguments["contrast_limits"] == (10, 90)
+    assert arguments["metadata"]["zarrscope"]["contrast_range"] == ends
 
 
 def test_what_is_there_is_never_overwritten(tmp_path: Path) -> None:

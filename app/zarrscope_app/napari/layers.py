@@ -152,6 +152,29 @@ def _features(properties: dict[int, dict[str, Any]]) -> dict[str, list[Any]]:
     return {"index": list(properties), **{name: [row.get(name) for row in rows] for name in names}}
 
 
+def label_properties(features: Any) -> dict[int, dict[str, Any]]:
+    """The inverse of `_features`: label → its properties as JSON holds them, without empty values. `features` is
+    napari's table, by columns; without the column "index" row n belongs to label n."""
+    columns = {str(name): list(features[name]) for name in features} if features is not None else {}
+    rows = len(next(iter(columns.values()), ()))
+    found: dict[int, dict[str, Any]] = {}
+    for row, label in enumerate(columns.pop("index", range(rows))):
+        told = {name: _plain(column[row]) for name, column in columns.items()}
+        if told := {name: value for name, value in told.items() if value is not None}:
+            found[int(label)] = told
+    return found
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON holds it; None for a missing one."""
+    value = value.item() if isinstance(value, np.generic) else value
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return value if np.isfinite(value) else None
+    return str(value)
+
+
 def label_colors(colormap: Colormap) -> dict[int, tuple[int, int, int, int]]:
     """The colours of single labels in a colour map of napari, which may be given as a dict."""
     table = colormap.get("color_dict") if isinstance(colormap, dict) else getattr(colormap, "color_dict", None)

@@ -16,7 +16,7 @@ from qtpy.QtWidgets import QApplication, QComboBox, QFormLayout, QVBoxLayout, QW
 from zarrscope.errors import Refused
 from zarrscope_app.napari.background_jobs import STEPS, Stopped, while_shown
 from zarrscope_app.napari.background_planes import loop_runs
-from zarrscope_app.napari.layers import label_colors
+from zarrscope_app.napari.layers import label_colors, label_properties
 from zarrscope_app.napari.preview import PreviewDialog
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.layers import layer_writing
@@ -92,6 +92,7 @@ def drawn(data: Any, arguments: dict[str, Any], kind: str) -> DrawnLayer:
         contrast=_pair(arguments.get("contrast_limits")),
         contrast_range=_pair(arguments.get("metadata", {}).get("zarrscope", {}).get("contrast_range")),
         label_colors=label_colors(arguments.get("colormap")) if kind == "labels" else {},
+        label_properties=label_properties(arguments.get("features")) if kind == "labels" else {},
         left_out=(*([NOT_PLACED] if _turned(arguments) else []), *left_out),
     )
 

@@ -59,9 +59,7 @@ class LabelCopies:
 
         def work(report: Report, cancelled: Callable[[], bool]) -> Layer:
             url = write_image(planned, lambda part: report(part, planned.labels[0].name), cancelled)
-            labels = zarrscope.open_group(url, path="/labels")
-            (name,) = labels.keys()
-            (layer,) = plan(labels[name])
+            (layer,) = plan(zarrscope.open(url)[planned.label_paths[0]])
             return layer
 
         def ended(outcome: JobResult[Layer]) -> str:

@@ -3,7 +3,8 @@ images. A colour image becomes three channels, and an axis of channels becomes t
 
 `plan_image` describes the new image and refuses impossible ones; `write_image` writes the image to a new address. The
 metadata that make it an image are written after all of its values, so that no reader takes an incomplete image for a
-complete one.
+complete one. One label layer without an image is written as the root, so that every reader opens the address itself;
+several are written beneath the group "labels", which lists them.
 """
 
 from __future__ import annotations
@@ -68,6 +69,8 @@ class DrawnLayer:
     contrast: tuple[float, float] | None = None
     contrast_range: tuple[float, float] | None = None
     label_colors: Mapping[int, tuple[int, int, int, int]] = field(default_factory=dict)
+    label_properties: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
+    """Label → its properties by name, as JSON holds them."""
     left_out: tuple[str, ...] = ()
     """Sentences about properties that the viewer shows and OME-Zarr cannot store."""
 
@@ -88,6 +91,13 @@ class PlannedImage:
     """Sentences about the properties of layers that will not be written; `lines` contains them."""
     label_names: tuple[str, ...]
     """The name of each label image, unlike all others even where capitals are not distinguished."""
+
+    @property
+    def label_paths(self) -> tuple[str, ...]:
+        """The path of each label image."""
+        if len(self.labels) == 1 and not self.channels:
+            return ("/",)
+        return tuple(f"/labels/{name}" for name in self.label_names)
 
 
 def sentence(layers: Sequence[DrawnLayer]) -> str:
@@ -262,10 +272,10 @@ def _write(
     hierarchy: Hierarchy, plan: PlannedImage, progress: Callable[[float], None], cancelled: Callable[[], bool]
 ) -> None:
     work = [*plan.channels, *plan.labels]
-    paths = [f"/labels/{name}" for name in plan.label_names]
+    paths = plan.label_paths
     for number, layer in enumerate(work):
         if number >= len(plan.channels):
-            path, place = f"{paths[number - len(plan.channels)]}/0", None
+            path, place = f"{paths[number - len(plan.channels)].rstrip('/')}/0", None
             array = _made(hierarchy, plan, path, _axis_names(layer), tuple(layer.data.shape), _label_dtype(layer))
         else:
             place = plan.axes.index("c") if len(plan.channels) > 1 else None
@@ -311,16 +321,18 @@ def _blocks(shape: tuple[int, ...]) -> Iterator[tuple[slice, ...]]:
 def _describe(hierarchy: Hierarchy, plan: PlannedImage) -> None:
     """Writes the metadata of the label images first and those of the image last: the image names its labels, so it must
     not appear before they exist."""
-    for name, layer in zip(plan.label_names, plan.labels, strict=True):
+    for path, layer in zip(plan.label_paths, plan.labels, strict=True):
         about = _multiscale(plan, layer, _axis_names(layer))
         colors = [{"label-value": value, "rgba": list(rgba)} for value, rgba in layer.label_colors.items()]
         label: dict[str, Any] = {"colors": colors} if colors else {}
+        if layer.label_properties:
+            label["properties"] = [{**told, "label-value": value} for value, told in layer.label_properties.items()]
         if plan.channels:
             label["source"] = {"image": "../../"}
         if plan.version == "0.4":
             label = {"version": "0.4", **label}
-        hierarchy[f"/labels/{name}"].attrs.update(_told(plan, {**about, "image-label": label}))
-    if plan.labels and plan.channels:
+        hierarchy[path].attrs.update(_told(plan, {**about, "image-label": label}))
+    if (plan.channels and plan.labels) or len(plan.labels) > 1:
         hierarchy["/labels"].attrs.update(_told(plan, {"labels": list(plan.label_names)}))
     if plan.channels:
         about = _multiscale(plan, plan.channels[0], plan.axes)
@@ -356,7 +368,7 @@ def _multiscale(plan: PlannedImage, layer: DrawnLayer, axes: tuple[str, ...]) ->
 
 def _channel(layer: DrawnLayer) -> dict[str, Any]:
     low, high = layer.contrast or (0.0, 1.0)
-    least, most = layer.contrast_range or (low, high)
+    least, most = layer.contrast_range or _range_of(np.dtype(layer.data.dtype), low, high)
     red, green, blue = layer.color or (255, 255, 255)
     inverted = {"inverted": True} if layer.inverted else {}
     return {
@@ -366,6 +378,14 @@ def _channel(layer: DrawnLayer) -> dict[str, Any]:
         **inverted,
         "window": {"start": float(low), "end": float(high), "min": float(least), "max": float(most)},
     }
+
+
+def _range_of(dtype: np.dtype[Any], low: float, high: float) -> tuple[float, float]:
+    """The range in which the contrast can be changed: the type's, so that nobody is confined to the written contrast;
+    only the contrast for types whose range is no use for a slider."""
+    if dtype.kind not in "iu" or dtype.itemsize > 2:
+        return low, high
+    return min(low, float(np.iinfo(dtype).min)), max(high, float(np.iinfo(dtype).max))
 
 
 def _axis_names(layer: DrawnLayer) -> tuple[str, ...]:
