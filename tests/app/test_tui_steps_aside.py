@@ -6,8 +6,11 @@ import re
 import shlex
 import shutil
 import sys
+import time
 from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,13 +18,17 @@ import pytest
 import zarrscope
 from zarrscope.dialects import Child
 from zarrscope.nodes.group import Group
+from zarrscope_app.presenters import RowState, SessionStatus
 from zarrscope_app.presenters import strings_terminal as words
 from zarrscope_app.presenters.commands import TERMINAL_KEYS, key_sheet
 from zarrscope_app.presenters.tree.arriving import SMALL
 
 pytest.importorskip("termios", reason="pseudo-terminals are POSIX")
 pytest.importorskip("textual")
+from textual import events
+
 from terminals import Terminal, plane_of, terminals
+from zarrscope_app.tui.early_keys import LOOKS, EarlyKeys
 from zarrscope_app.tui.first_rows import first_rows
 from zarrscope_app.tui.first_screen import cut_to
 
@@ -126,6 +133,8 @@ def test_without_pictures_of_its_own_it_says_so(opened: Callable[..., Terminal])
 
 FAILING = """
 import sys
+import zarrscope_app.tui.first_screen as first_screen
+first_screen.ROWS_SECONDS = 60
 sys.modules["zarrscope_app.tui.app"] = None
 from zarrscope_app.tui import main
 main([sys.argv[1]])
@@ -243,6 +252,37 @@ def test_keys_pressed_on_the_first_rows_move_as_on_those_of_the_application(
     terminal.sees("Values")  # the tab of an array
     terminal.press("q")
     assert terminal.ended() == 0
+
+
+@pytest.mark.parametrize("come", [True, False])
+def test_keys_pressed_on_the_first_rows_wait_however_long_the_start_takes(
+    monkeypatch: pytest.MonkeyPatch, come: bool
+) -> None:
+    """Only looks count, not time: on a busy machine an hour may pass between two looks."""
+    pressed: list[Any] = []
+    looks: list[Callable[[], None]] = []
+    hours = count(time.monotonic(), 3600)
+    early = EarlyKeys(pressed.append)
+    early.hold()
+    monkeypatch.setattr("time.monotonic", lambda: next(hours))
+    session: Any = SimpleNamespace(state=SimpleNamespace(status=SessionStatus.READY, selecting=False))
+    row: Any = SimpleNamespace(state=RowState.LOADING, expanded=False, expandable=True)
+
+    def every(_: float, look: Callable[[], None]) -> Any:
+        looks.append(look)
+        return SimpleNamespace(stop=lambda: None)
+
+    early.poll(every, lambda: (session, row))
+    key = events.Key("down", None)
+    early.key(key)
+    for _ in range(LOOKS - 1):
+        looks[0]()
+    assert not pressed
+    if come:
+        row.state, row.expanded = RowState.READY, True
+    for _ in range(2):
+        looks[0]()
+    assert pressed == [key], "once, with the rows or without them"
 
 
 @pytest.mark.parametrize(

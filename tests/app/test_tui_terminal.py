@@ -51,8 +51,7 @@ def start() -> Iterator[Callable[..., Terminal]]:
 def explore(start: Callable[..., Terminal], volume: str, **environment: str) -> Terminal:
     terminal = start("-m", "zarrscope_app", "tui", volume, **environment)
     terminal.sees("q quit")
-    terminal.sees("3-D")
-    terminal.written_until_quiet(1.0)  # that row may be of the first screen: keys move nothing before the application's
+    terminal.sees("3-D")  # that row may be of the first screen: keys wait for the application's
     return terminal
 
 

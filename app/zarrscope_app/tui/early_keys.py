@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 
 from textual import events
@@ -10,8 +9,9 @@ from textual.timer import Timer
 
 from zarrscope_app.presenters import Session, SessionStatus, TreeRow
 
-SECONDS = 2.0
-"""The most seconds that keys wait; a slow disk may take longer."""
+LOOKS = 20
+"""The most times that the application looks for the rows while keys wait; a slow disk may take longer. It looks only as
+often as it gets to run, so a busy machine, which delays the rows too, loses no keys."""
 POLL_SECONDS = 0.1
 AT_ONCE = frozenset({"escape", "q", "ctrl+c", "ctrl+q"})
 """Keys that never wait, because they leave the application."""
@@ -23,16 +23,17 @@ class EarlyKeys:
     def __init__(self, press: Callable[[events.Key], object]) -> None:
         self._press = press
         self._kept: list[events.Key] = []
-        self._end = 0.0
+        self._looks = 0
+        """The times that it still looks before keys go on in any case; 0 if none are held back."""
         self._timer: Timer | None = None
 
     def hold(self) -> None:
         """Holds back keys from now on, until the rows are there."""
-        self._end = time.monotonic() + SECONDS
+        self._looks = LOOKS
 
     def key(self, event: events.Key) -> None:
         """Passes on a key, now or when the rows are there."""
-        if self._end and event.key not in AT_ONCE:
+        if self._looks and event.key not in AT_ONCE:
             self._kept.append(event)
         else:
             self._press(event)
@@ -44,16 +45,19 @@ class EarlyKeys:
     ) -> None:
         """Begins to check regularly whether the rows are there, if keys wait for them. `rows` returns the session in
         front and the row of its root."""
-        if self._end:
+        if self._looks:
             self._timer = set_interval(POLL_SECONDS, lambda: self._look(*rows()))
 
     def _look(self, session: Session, root: TreeRow | None) -> None:
         """Passes on the waiting keys in their order, if the root's row shows that its children were listed."""
+        if not self._looks:  # the last look of a timer that was stopped meanwhile
+            return
         state = session.state
         listed = root is not None and root.state.value != "loading" and (root.expanded or not root.expandable)
         listed = listed and state.status is SessionStatus.READY and not state.selecting
-        if listed or time.monotonic() > self._end:
-            self._end, kept, self._kept = 0.0, self._kept, []
+        self._looks -= 1
+        if listed or not self._looks:
+            self._looks, kept, self._kept = 0, self._kept, []
             if self._timer is not None:
                 self._timer.stop()
             for event in kept:
