@@ -53,8 +53,13 @@ def whole(robot: QtRobot, path: str) -> None:
     picture = robot.session.slice
     robot.wait(lambda: robot.session.state.path == path and bool(picture.frame.tiles) and picture._is_whole(), path)
     robot.wait(lambda: robot.window.tree.current_row() is not None, "the row of the node")
-    for _ in range(20):
-        QApplication.processEvents()
+
+    def is_at_rest() -> bool:
+        for _ in range(20):
+            QApplication.processEvents()
+        return not robot.session.owner.busy
+
+    robot.wait(is_at_rest, "all that was begun is done: what comes late would be counted")
 
 
 class Paints(QObject):
