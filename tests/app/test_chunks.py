@@ -599,7 +599,9 @@ def test_the_legend_shows_the_colours_of_sizes_where_they_differ(shelf: Shelf, q
         session.select(path)
         qtbot.waitUntil(lambda path=path: session.state.path == path and settled(session)(), timeout=20_000)
         session.set_tab("chunks")
-        qtbot.waitUntil(lambda: session.chunks.state.cells is not None and "stored" in pane.legend.text())
+        qtbot.waitUntil(
+            lambda: session.chunks.state.cells is not None and "stored" in pane.legend.text(), timeout=20_000
+        )
         assert (" B" in pane.legend.text()) == differ, path
         assert bool(session.chunks.state.scale) == differ, path
 

@@ -209,10 +209,10 @@ def test_dragging_a_handle_of_the_contrast_strip(qtbot: Any) -> None:
     target.setY(middle)
     QTest.mousePress(strip, Qt.MouseButton.LeftButton, pos=press)
     QTest.mouseMove(strip, target)
-    qtbot.waitUntil(lambda: bool(moved))
+    qtbot.waitUntil(lambda: bool(moved), timeout=20_000)
     QTest.mouseRelease(strip, Qt.MouseButton.LeftButton, pos=target)
     assert moved[-1] == (50.0, pytest.approx(180.0))  # type: ignore[comparison-overlap]  # approx compares with a float
-    with qtbot.waitSignal(strip.auto_asked):
+    with qtbot.waitSignal(strip.auto_asked, timeout=20_000):
         QTest.mouseDClick(strip, Qt.MouseButton.LeftButton, pos=press)
 
 
@@ -347,9 +347,9 @@ def test_a_closed_window_is_forgotten(qtbot: Any, shelf: Shelf) -> None:
         window.open(shelf.address)
         session = window.workspace.current
         assert session is not None
-        qtbot.waitUntil(lambda session=session: session.tree.count(0) == 4)
+        qtbot.waitUntil(lambda session=session: session.tree.count(0) == 4, timeout=20_000)
         gone += [weakref.ref(window), weakref.ref(session)]
-        with qtbot.waitSignal(window.destroyed):
+        with qtbot.waitSignal(window.destroyed, timeout=20_000):
             window.close()
         del window, session
     gc.collect()
@@ -475,7 +475,7 @@ def test_panels_are_moved_hidden_and_remembered(qtbot: Any, tmp_path: Path, shel
         qtbot.addWidget(window)
         window.show()
         window.activateWindow()
-        qtbot.waitActive(window)
+        qtbot.waitActive(window, timeout=20_000)
         window.open(f"{shelf.address}/image")
         session = window.workspace.current
         assert session is not None
@@ -485,11 +485,15 @@ def test_panels_are_moved_hidden_and_remembered(qtbot: Any, tmp_path: Path, shel
         )
         return window
 
+    def places(window: Window) -> list[int]:
+        """How far to the right the tree and the tabs begin."""
+        return [part.mapTo(window, QPoint(0, 0)).x() for part in (window.tree, window.tabs)]
+
     first = opened()
     assert first.tree.width() < first.tabs.width()
     assert first.channels.x() >= 0
     first.panels.addDockWidget(Qt.DockWidgetArea.RightDockWidgetArea, first.panels.panels["tree"])
-    qtbot.waitUntil(lambda: first.tree.mapTo(first, QPoint(0, 0)).x() > first.tabs.mapTo(first, QPoint(0, 0)).x())
+    qtbot.waitUntil(lambda: places(first)[0] > places(first)[1], timeout=20_000)
     QTest.keyClicks(first.image.canvas, "\\")
     assert not first.tree.isVisible()
     QTest.keyClicks(first.image.canvas, "\\")
@@ -510,10 +514,10 @@ def test_panels_are_moved_hidden_and_remembered(qtbot: Any, tmp_path: Path, shel
     session = second.workspace.current
     assert session is not None
     qtbot.waitUntil(lambda: bool(session.slice.state.channels), timeout=20_000)
-    qtbot.waitUntil(lambda: second.tree.mapTo(second, QPoint(0, 0)).x() > second.tabs.mapTo(second, QPoint(0, 0)).x())
+    qtbot.waitUntil(lambda: places(second)[0] > places(second)[1], timeout=20_000)
     assert not second.channels.isVisible()
     second.run("panels-reset")
-    qtbot.waitUntil(lambda: second.tree.mapTo(second, QPoint(0, 0)).x() < second.tabs.mapTo(second, QPoint(0, 0)).x())
+    qtbot.waitUntil(lambda: places(second)[0] < places(second)[1], timeout=20_000)
     qtbot.waitUntil(second.channels.isVisible, timeout=20_000)  # it appears when the image does
     second.close()
 

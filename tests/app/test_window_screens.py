@@ -94,7 +94,9 @@ def test_a_document_in_one_line_is_wrapped(qtbot: Any, tmp_path: Path) -> None:
     session.set_tab("attributes")
     for name in ("one", "many"):
         session.select(f"/{name}.zarr")
-        qtbot.waitUntil(lambda name=name: session.state.path == f"/{name}.zarr" and not session.state.selecting)
+        qtbot.waitUntil(
+            lambda name=name: session.state.path == f"/{name}.zarr" and not session.state.selecting, timeout=60_000
+        )
         qtbot.waitUntil(lambda: "json" in session.edit.state.ways, timeout=60_000)
         session.edit.show_way("json")
         text = window.form.json.text
