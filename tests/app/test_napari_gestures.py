@@ -260,6 +260,7 @@ def test_a_plate_is_walked(task: Task, tmp_path: Path) -> None:
         task.press("Return")
         task.added(number)
     assert [layer.name.partition(":")[0] for layer in task.viewer.layers] == ["A1", "A2", "A3"]
+    task.wait(lambda: task.session.state.path == "/A/3/0", "the image of the last layers in tree and form")
     task.ends("Walk through the first three wells of a plate")
 
 

@@ -38,9 +38,10 @@ def image(place: Path, names: tuple[str, ...], *, planes: int = 2, side: int = 1
 
 
 def plate(place: Path, fields: int = 1, names: tuple[str, ...] = ("DAPI",)) -> None:
-    """A plate of a row of three wells. Each has this number of fields, with a channel for each name."""
+    """A plate of a row of three wells, the last one first in the document, as a microscope that goes back and forth
+    writes them. Each has this number of fields, with a channel for each name."""
     wells = [{"path": f"A/{c + 1}", "rowIndex": 0, "columnIndex": c} for c in range(3)]
-    stated = {"rows": [{"name": "A"}], "columns": [{"name": n} for n in "123"], "wells": wells, "version": "0.5"}
+    stated = {"rows": [{"name": "A"}], "columns": [{"name": n} for n in "123"], "wells": wells[::-1], "version": "0.5"}
     with zarrscope.open(str(place), "w-") as h:
         h.root.attrs.put({"ome": {"version": "0.5", "plate": stated}})
         for well in wells:

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from qtpy.QtCore import Qt, Signal
 from qtpy.QtWidgets import QLineEdit, QListWidget, QListWidgetItem, QVBoxLayout, QWidget
 
+from zarrscope_app.presenters import Session
 from zarrscope_app.presenters.commands import LABELS
 from zarrscope_app.presenters.image.choice import ImageChoice
+from zarrscope_app.presenters.layers.presenter import Layer
 from zarrscope_app.qt.text import WrappedLabel, tip
 
 HEIGHT = 180
@@ -59,6 +61,12 @@ class Chooser(QWidget):
         self.show()
         self.list.setCurrentRow(0)
         self.list.setFocus()
+
+    def lead(self, session: Session | None, layers: Sequence[Layer]) -> None:
+        """Goes to the node of the chosen image's layers, so that tree, form and chunks are about it, as after a
+        choice in the tree. The list stays, for the next image."""
+        if self.choice is not None and session is not None and layers:
+            session.select(str(layers[0].source["path"]))
 
     def clear(self) -> None:
         """Hides the list, without a choice."""

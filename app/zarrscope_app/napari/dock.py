@@ -417,6 +417,7 @@ class Explorer(QWidget):
     def _add(self, layers: list[Layer]) -> None:
         """Adds layers one by one, up to half a second each: the first is drawn before labels that are not shown."""
         self._waiting += layers
+        self.chooser.lead(self.session, layers)
         self._next.start()
 
     def _add_next(self) -> None:

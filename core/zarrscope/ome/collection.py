@@ -88,7 +88,8 @@ def _members(value: object, path: str, title: Any) -> tuple[CollectionMember, ..
 
 
 def _plate(plate: Mapping[str, Any], path: str, name: str) -> Collection:
-    """Wells with their place; 0.1 to 0.3 state no indices, so these follow from the path "row/column"."""
+    """Wells with their place, row by row: the order of the document is that of the microscope, and those who look for a
+    well know only its row and column. 0.1 to 0.3 state no indices, so these follow from the path "row/column"."""
     rows, columns = (
         tuple(text_of(item.get("name")) for item in listed(plate.get(key)) if isinstance(item, Mapping))
         for key in ("rows", "columns")
@@ -108,6 +109,7 @@ def _plate(plate: Mapping[str, Any], path: str, name: str) -> Collection:
             _index(item.get("columnIndex"), columns, column),
         )
         members.append(CollectionMember(target, f"{row}{column}", (place[0], place[1]) if min(place) >= 0 else None))
+    members.sort(key=lambda member: (member.place is None, member.place or (0, 0)))
     return Collection("plate", path, text_of(plate.get("name")) or name, tuple(members), rows, columns, tuple(warnings))
 
 

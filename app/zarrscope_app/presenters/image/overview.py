@@ -27,7 +27,7 @@ from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.coalesce import CoalescedCall
 from zarrscope_app.presenters.image import words
 from zarrscope_app.presenters.image.display_settings import MAX_BLENDED
-from zarrscope_app.presenters.image.placing import in_rows, laid_out
+from zarrscope_app.presenters.image.placing import laid_out
 from zarrscope_app.presenters.image.tile_geometry import MAX_OVERVIEW, overview_level
 from zarrscope_app.presenters.image.walking import Walker
 from zarrscope_app.presenters.image_names import image_name
@@ -178,7 +178,7 @@ class OverviewPresenter:
         if hierarchy is not self._hierarchy:
             self.forget()
         self._walker.enter(hierarchy)
-        self._walker.walks[collection.path] = tuple(member.path for member in in_rows(collection, listed))
+        self._walker.walks[collection.path] = tuple(member.path for member in listed)
         middle = ((len(self._rows) - 1) / 2, (len(self._columns) - 1) / 2)
         self._waiting = deque(sorted(self._places, key=lambda p: math.hypot(p.row - middle[0], p.column - middle[1])))
         self._hierarchy = hierarchy

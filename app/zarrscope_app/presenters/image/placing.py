@@ -18,8 +18,3 @@ def laid_out(collection: Collection, listed: Sequence[CollectionMember]) -> list
         return [(m, *m.place) for m in listed if m.place is not None]
     across = math.ceil(math.sqrt(len(listed))) if listed else 1
     return [(m, i // across, i % across) for i, m in enumerate(listed)]
-
-
-def in_rows(collection: Collection, listed: Sequence[CollectionMember]) -> list[CollectionMember]:
-    """The members row by row."""
-    return [member for member, _, _ in sorted(laid_out(collection, listed), key=lambda placed: placed[1:])]

@@ -1,5 +1,6 @@
 """Walking through a collection of images without going back to it: the next field of a well, the next well, the next
-image of a series. The order is that of the documents, which are read in the background where they are not known."""
+image of a series. Wells follow row by row, other members in the order of the
+documents, which are read in the background where they are not known."""
 
 from __future__ import annotations
 
@@ -9,7 +10,6 @@ from typing import TYPE_CHECKING
 from zarrscope.errors import ZarrscopeError
 from zarrscope.runtime.threads import JobResult, Owner, Ticket
 from zarrscope.view.image import find_collection, members
-from zarrscope_app.presenters.image.placing import in_rows
 
 if TYPE_CHECKING:
     from zarrscope.nodes.hierarchy import Hierarchy
@@ -102,6 +102,6 @@ def _read_walk(hierarchy: Hierarchy, path: str) -> Walk:
         found = find_collection(node)
         if found is None or node.kind != "group":
             return ()
-        return tuple(member.path for member in in_rows(found, found.members or tuple(members(node, found))))
+        return tuple(member.path for member in members(node, found))
     except ZarrscopeError:
         return ()
