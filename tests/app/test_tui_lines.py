@@ -6,6 +6,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 from rich.cells import cell_len
 from textual.widgets import Static
@@ -173,6 +174,38 @@ def test_the_table_uses_the_room_and_says_which_columns_it_shows(
         await screen.until(lambda: "…" not in painted(table)[1], "the values are there, and none is cut")
         assert len(painted(table)[1].split('"' if dtype == "string" else None)) - 1 == across + (dtype == "string")
         await screen.until(lambda: told in str(screen.app.query_one("#status", Static).content), "the part is named")
+
+    explore(str(tmp_path / "a.zarr"), steps)
+
+
+def test_each_field_has_its_own_width_and_every_field_is_reached(tmp_path: Path) -> None:
+    fields = [("id", "<u4"), ("flag", "?"), ("name", "S24"), ("x", "<f8"), ("note", "<U40")]
+    rows = [(i, i % 2, b"cell number %d" % i, i / 8, "n" * (2 if i < 20 else 30)) for i in range(40)]
+    with zarrscope.open(str(tmp_path / "a.zarr"), mode="w-") as h:
+        h.create_array("/a", shape=(40,), dtype=np.dtype(fields), chunks=(10,))[...] = np.array(rows, fields)
+
+    async def steps(screen: Screen) -> None:
+        screen.session.select("/a")
+        await screen.ready()
+        screen.session.set_tab("values")
+        table = screen.app.query_one("#values", TableLines)
+        status = screen.app.query_one("#status", Static)
+        await screen.until(lambda: table.size.width, "it is shown")
+        whole = ["3", "3", "true", "b'cell", "number", "3'", "0.375", '"nn"']
+        await screen.until(lambda: painted(table)[4].split() == whole, "all five have room")
+        lines = painted(table)[1:5]
+        assert len({line.index("b'") for line in lines}) == 1, "text begins in one column"
+        assert len({line.index('"nn"') for line in lines}) == 1
+        screen.app.keyboard.focus(table)
+        await screen.press("end")
+        await screen.until(lambda: "columns 0–3 of 5" in str(status.content), "the last one has become too long")
+        await screen.press("right")
+        await screen.until(lambda: "column 4 of 5" in str(status.content), "it is shown alone")
+        await screen.until(lambda: '"' + "n" * 30 + '"' in painted(table)[-1], "it is whole")
+        await screen.press("left")
+        await screen.until(lambda: "columns 0–3 of 5" in str(status.content), "those before it are back")
+        await screen.press("home")
+        await screen.until(lambda: painted(table)[4].split() == whole[:-1], "the widths are kept")
 
     explore(str(tmp_path / "a.zarr"), steps)
 

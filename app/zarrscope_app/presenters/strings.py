@@ -239,7 +239,7 @@ def seconds(value: float) -> str:
 
 def exact(value: object, limit: int = 200) -> str:
     """An exact value: integers with all digits, floats as the shortest text that reads back the same, strings quoted,
-    structured values by field. At most `limit` characters."""
+    bytes as text if all are printable ASCII, else in hexadecimal; structured values by field. At most `limit` long."""
     if value is None:
         return "–"
     if isinstance(value, np.ndarray):
@@ -264,10 +264,9 @@ def exact(value: object, limit: int = 200) -> str:
     if isinstance(value, float | np.floating):
         return _float(value)
     if isinstance(value, bytes):
-        return clean(f"0x{value[: limit // 2].hex()}", limit)
-    if isinstance(value, str):
-        return clean(f'"{value}"', limit)
-    return clean(str(value), limit)
+        text = repr(bytes(value[:limit]))
+        return clean(f"0x{value[: limit // 2].hex()}" if "\\" in text else text, limit)
+    return clean(f'"{value}"' if isinstance(value, str) else str(value), limit)
 
 
 def cell(value: object) -> str:

@@ -104,8 +104,15 @@ def table_part(source: str, down: str, across: str, columns: range, of: int, fix
     """
     shape = ", ".join(part for part in (f"{down} down" if down else "", f"{across} across" if across else "") if part)
     shown = f"columns {columns.start}–{columns.stop - 1} of {of}" if len(columns) < of else ""
+    if 1 == len(columns) < of:
+        shown = f"column {columns.start} of {of}"
     indices = " ".join(f"{name} {index}" for name, index in fixed.items())
     return " · ".join(part for part in (shape, shown, indices, source) if part)
+
+
+def bookmarked(label: str) -> str:
+    """The message after a view was bookmarked."""
+    return f"Bookmarked: {visible(label)}."
 
 
 def job_line(name: str, progress: float | None, text: str) -> str:

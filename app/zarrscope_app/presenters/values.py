@@ -53,6 +53,8 @@ class Table:
     column_title: str = ""
     column_labels: tuple[str, ...] = ()
     """The names of fields; empty if columns are numbered."""
+    texts: frozenset[int] = frozenset()
+    """The fields that contain text, which is read from its start; numbers are compared by their ends."""
     fixed: tuple[tuple[str, int, int], ...] = ()
     """(axis, index, length) of the axes that are not shown: set them with `set_index`."""
     sentence: str = ""
@@ -194,6 +196,7 @@ class ValuesPresenter(TellsFailedChunks):
             self._name(self._rows) if self._rows >= 0 else "",
             self._name(self._columns) if self._columns >= 0 else "",
             tuple(strings.clean(name, 60) for name in self._fields),
+            _texts(array.metadata.dtype.numpy, self._fields),
             fixed,
             self._sentence or next(iter(self._failed.values()), ""),
             tuple(self._name(i) for i in range(array.ndim)) if array.ndim > 1 and not self._fields else (),
@@ -407,6 +410,11 @@ def level_text(level: int, levels: int, path: str) -> str:
     """The level of an image to which a table belongs: "Values of level 1 (/image/1)"."""
     path = strings.clean(path, 200)
     return f"Values of level {level} ({path})" if levels > 1 else f"Values of {path}"
+
+
+def _texts(dtype: np.dtype[Any] | None, fields: tuple[str, ...]) -> frozenset[int]:
+    """The fields that contain text."""
+    return frozenset(i for i, name in enumerate(fields) if dtype is not None and dtype[name].kind in "OSUTV")
 
 
 def _widest(dtype: object) -> int:

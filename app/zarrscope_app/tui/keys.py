@@ -355,7 +355,9 @@ class Keyboard:
     def _bookmark(self, text: str | None) -> None:
         marks = self.app.bookmarks
         if text == "+":
-            marks.add(self.session.bookmark_label, self.session.view_text())
+            label = self.session.bookmark_label
+            marks.add(label, self.session.view_text())
+            self.app.notify(words.bookmarked(label))
         elif text == "-":
             items = [(mark.label, mark.label, "") for mark in marks.items]
             self.app.show_sheet(Picker(words.REMOVE_BOOKMARK, items), lambda label: marks.remove(label or ""))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from textual import events
+from textual.geometry import Region
+from textual.strip import Strip
 
 from zarrscope_app.presenters import Session, strings
 from zarrscope_app.presenters import strings_terminal as words
@@ -19,6 +21,12 @@ class TableLines(Lines):
     def __init__(self, session: Session, *, id: str) -> None:
         super().__init__(session, id=id)
         self.first_column = 0
+        self._longest: dict[int, int] = {}
+        """Field → the length of the longest value that was seen. It only grows, so that columns do not move to and fro
+        while rows are passed."""
+        self._measured: object = None
+        """The table to which `_longest` belongs."""
+        self._painted: list[int] = []
 
     def follow(self, session: Session) -> None:
         super().follow(session)
@@ -50,9 +58,49 @@ class TableLines(Lines):
         """The first displayed column, which another array may not have."""
         return min(self.first_column, max(0, self.session.values.state.columns - 1))
 
-    @property
-    def _columns(self) -> int:
-        return max(1, (self.columns - 8) // self._wide)
+    def _widths(self) -> list[int]:
+        """The widths of the columns that have room, from the first displayed one. Each field has its own, because one
+        width for a flag and for a name would leave room for few of them."""
+        table, first, room = self.session.values.state, self._first, self.columns - 8
+        if not table.column_labels:
+            return [self._wide] * max(1, min(room // self._wide, table.columns - first))
+        widths = [self._field_width(first)]
+        for column in range(first + 1, table.columns):
+            wide = self._field_width(column)
+            if sum(widths) + wide > room:
+                break
+            widths.append(wide)
+        return widths
+
+    def _field_width(self, column: int) -> int:
+        """The width of a field: that of its name and of the longest value among the rows seen so far."""
+        values = self.session.values
+        table = values.state
+        measured = (self.session, table.column_labels, table.format)
+        if measured != self._measured:
+            self._measured, self._longest = measured, {}
+        head, top = len(values.label(0, column)[1]), max(0, self.scroll_offset.y - 1)
+        lengths = (len(row[0]) for row in values.cells(top, column, max(1, self.size.height), 1))
+        longest = max(self._longest.get(column, head), *lengths)
+        self._longest[column] = longest
+        return min(longest + 2, LONGEST, max(COLUMN, self.columns - 8))
+
+    def _back(self) -> int:
+        """The number of columns that have room before the first displayed one."""
+        if not self.session.values.state.column_labels:
+            return len(self._widths())
+        before, room = 0, self.columns - 8
+        while before < self._first and (room := room - self._field_width(self._first - before - 1)) >= 0:
+            before += 1
+        return max(1, before)
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        widths = self._widths()
+        if widths != self._painted:
+            self._painted = widths
+            self.refresh()  # lines outside `crop` have the former widths
+            self.post_message(self.Moved())
+        return super().render_lines(crop)
 
     def on_resize(self, event: events.Resize) -> None:
         super().on_resize(event)
@@ -62,37 +110,40 @@ class TableLines(Lines):
         table = self.session.values.state
         if not table.rows or not self.size:
             return ""
-        shown = range(self._first, min(self._first + self._columns, table.columns))
+        shown = range(self._first, self._first + len(self._widths()))
         fixed = {name: index for name, index, length in table.fixed if length > 1}
         written = table.format if table.numbers and table.format != NUMBER_FORMATS[0] else ""
         source = strings.joined(written, table.source, table.note)
         return words.table_part(source, table.row_title, table.column_title, shown, table.columns, fixed)
 
     def pieces(self, line: int) -> list[StyledText]:
-        values, first, wide = self.session.values, self._first, self._wide
+        values, first = self.session.values, self._first
         table = values.state
         if not table.rows:
             return [(self._sentence()[line][0], "quiet")]
-        columns = min(self._columns, table.columns - first)
-        side = ">" if table.numbers else "<"  # numbers are compared by their ends, words are read
+        widths = self._painted or self._widths()
 
-        def column(text: str) -> str:
-            return f" {strings.clean(text, wide - 1):{side}{wide - 1}}"
+        def column(index: int, text: str) -> str:
+            wide = widths[index] - 1
+            side = (
+                ">" if table.numbers and first + index not in table.texts else "<"
+            )  # numbers are compared by their ends
+            return f" {strings.clean(text, wide):{side}{wide}}"
 
         if line == 0:
-            heads = [values.label(0, first + c)[1] for c in range(columns)]
-            return [(" " * 7, ""), *((column(head), "quiet") for head in heads)]
-        cells = values.cells(line - 1, first, 1, columns)
+            heads = [values.label(0, first + c)[1] for c in range(len(widths))]
+            return [(" " * 7, ""), *((column(c, head), "quiet") for c, head in enumerate(heads))]
+        cells = values.cells(line - 1, first, 1, len(widths))
         label = strings.clean(values.label(line - 1, first)[0], 6)
-        return [(f"{label:>6} ", "quiet"), *((column(cell), "") for cell in (cells[0] if cells else []))]
+        return [(f"{label:>6} ", "quiet"), *((column(c, cell), "") for c, cell in enumerate(cells[0] if cells else []))]
 
     def key(self, event: events.Key) -> bool:
         if event.key == "w" and self.session.values.state.numbers:
             self.session.values.next_format()
             return True
-        by = {"right": self._columns, "left": -self._columns}.get(event.key)
-        if by is None:
+        if event.key not in ("right", "left"):
             return super().key(event)
+        by = len(self._widths()) if event.key == "right" else -self._back()
         last = max(0, self.session.values.state.columns - 1)
         self.first_column = max(0, min(last, self._first + by))
         self.refresh()
