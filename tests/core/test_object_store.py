@@ -367,6 +367,25 @@ def test_a_denial_names_the_credentials_that_were_not_used(
     assert "AWS_ACCESS_KEY_ID without AWS_SECRET_ACCESS_KEY: not used." in str(caught.value)
 
 
+@pytest.mark.parametrize("backend", ["obstore", "fsspec"])
+def test_a_profile_that_does_not_exist_stops_nothing_else(
+    backend: str, moto: str, nobody: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = f"s3://{_new_bucket(moto)}/x.zarr?endpoint={moto}&region=us-east-1"
+    keys = {"key": "k", "secret": "s"}
+    zarrscope.open(url, "w-", storage_options=keys).close()
+    url += f"&backend={backend}"
+    monkeypatch.setenv("AWS_PROFILE", "gone")  # only now: the server runs in this process and would read it, too
+    with zarrscope.open(url, storage_options=keys) as found:
+        assert found.dialect.name == "v3"
+    with pytest.raises(Denied) as caught:
+        zarrscope.open(url)
+    assert caught.value.tried == (
+        "without credentials",
+        "AWS_PROFILE, a profile gone that is not in ~/.aws: not used",
+    )
+
+
 @pytest.mark.parametrize(
     ("scheme", "variables", "reason"),
     [

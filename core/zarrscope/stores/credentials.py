@@ -238,6 +238,12 @@ def profiles() -> tuple[str, ...]:
     return tuple(sorted(_aws_files()))
 
 
+def lacks_named_profile() -> bool:
+    """Whether AWS_PROFILE names a profile that is not in ~/.aws."""
+    named = os.environ.get("AWS_PROFILE")
+    return bool(named) and named not in _aws_files()
+
+
 def _aws_files() -> dict[str, dict[str, str]]:
     """The profiles of ~/.aws/config and ~/.aws/credentials."""
     from configparser import ConfigParser  # only these files need it; every application imports this module

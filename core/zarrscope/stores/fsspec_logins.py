@@ -9,7 +9,16 @@ import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from zarrscope.stores.credentials import ANONYMOUS, OPTIONS, SERVICES, BucketLogin, GivenKeys, every_login, passed_over
+from zarrscope.stores.credentials import (
+    ANONYMOUS,
+    OPTIONS,
+    SERVICES,
+    BucketLogin,
+    GivenKeys,
+    every_login,
+    lacks_named_profile,
+    passed_over,
+)
 
 _AZURE = ("abfs", "abfss", "az")
 _GOOGLE = ("gs", "gcs")
@@ -35,9 +44,19 @@ def file_system_logins(scheme: str, options: Mapping[str, Any]) -> list[FileSyst
     if "session" in plain or (scheme in _AZURE and options.get("anon") is False):  # their own ways to state a login
         return [FileSystemLogin(OPTIONS, plain)]
     told = {name: value for name, value in options.items() if name != "backend"}
+    if scheme in ("s3", "s3a") and "profile" not in plain and lacks_named_profile():
+        plain["session"] = _without_profile()
     return [
         FileSystemLogin(login.name, _merged(plain, _options_of(scheme, login))) for login in every_login(service, told)
     ]
+
+
+def _without_profile() -> Any:
+    """A session of S3's client that does not look for the profile of AWS_PROFILE: the client would otherwise refuse
+    every request, even one that needs no credentials."""
+    from aiobotocore.session import AioSession
+
+    return AioSession({"profile": (None, None, None, None)})
 
 
 def logins_passed_over(scheme: str, options: Mapping[str, Any]) -> tuple[str, ...]:
