@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from qtpy.QtCore import QPoint
-from qtpy.QtGui import QHelpEvent
+from qtpy.QtCore import QPoint, QRectF
+from qtpy.QtGui import QFontMetricsF, QHelpEvent, QImage
 from qtpy.QtWidgets import QApplication, QToolTip
 
 from contracts.journeys import Shelf
@@ -21,6 +21,8 @@ from zarrscope_app.presenters import SlicePresenter, TileState, Workspace
 from zarrscope_app.presenters.image import words
 from zarrscope_app.presenters.image.painting import Mark, sign
 from zarrscope_app.presenters.session.actions import perform
+from zarrscope_app.qt.canvas import ImageCanvas
+from zarrscope_app.qt.canvas_notes import place_of_reason
 from zarrscope_app.qt.text import tip
 
 SIDE, CHUNK = 96, 48
@@ -87,6 +89,28 @@ def test_the_reason_stands_beside_the_number_of_failed_tiles(robot: QtRobot, she
     shelf.set("a/c/1/1", bytes(CHUNK * CHUNK))
     robot.window.run("retry-tiles")
     robot.wait(lambda: not picture.broken and "503" not in robot.window._probe.text(), "the data")
+
+
+def test_the_next_step_is_readable_over_a_narrow_picture(robot: QtRobot, shelf: Shelf) -> None:
+    """The reason was cut at the width of the picture, and with it the next step, which stands at its end."""
+    quarters(shelf)
+    shelf.failing = {f"a/c/{y}/{x}" for y in (0, 1) for x in (0, 1)}
+    picture = shown(robot, shelf)
+    robot.wait(lambda: "503" in picture.frame.over, "the reason")
+    canvas = robot.window.findChild(ImageCanvas)
+    canvas.resize(300, 300)
+    place = place_of_reason(canvas, picture.frame.over)
+    line = QFontMetricsF(canvas.font())
+    assert line.horizontalAdvance(picture.frame.over) > place.width(), "one line would not suffice"
+    assert canvas.rect().contains(place.toAlignedRect())
+    drawn = canvas.grab().toImage()
+    rows = [y for y in range(int(place.top()), int(place.bottom())) if _holds_ink(drawn, place, y)]
+    assert rows[-1] - rows[0] > 1.5 * line.height(), "several lines"
+
+
+def _holds_ink(drawn: QImage, place: QRectF, y: int) -> bool:
+    grey = [drawn.pixelColor(x, y).lightness() for x in range(int(place.left()) + 2, int(place.right()) - 2)]
+    return max(grey) - min(grey) > 100
 
 
 def test_further_reasons_are_counted() -> None:

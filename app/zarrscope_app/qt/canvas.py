@@ -31,6 +31,7 @@ from zarrscope_app.qt.toolkit.gui import (
 from zarrscope_app.qt.toolkit.widgets import QSizePolicy, QWidget
 
 from . import tile_images
+from .canvas_notes import draw_caption, draw_reason
 from .picture_tip import PictureTip
 from .theme import Role, image_background, mix, quiet
 from .tile_images import KeptImages, as_layer, blit, converted, draw_signs, smooth_together, version_of
@@ -288,8 +289,8 @@ class ImageCanvas(QWidget):
         self._draw_measured(painter)
         self._draw_pin(painter)
         self._draw_scale_bar(painter)
-        self._draw_note(painter, self.caption, middle=False)
-        self._draw_note(painter, frame.over, middle=True)
+        draw_caption(painter, self, self.caption)
+        draw_reason(painter, self, frame.over, below=self.caption)
 
     def _draw_over(self, painter: QPainter, over: Blend, smooth: bool) -> None:
         """Draws another image as one layer, because its tiles overlap each other and would be blended twice."""
@@ -361,21 +362,6 @@ class ImageCanvas(QWidget):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
         left = box.center().x() - length / 2
         painter.fillRect(QRectF(round(left), round(box.bottom() - 9), round(length), 3), ink)
-
-    def _draw_note(self, painter: QPainter, text: str, *, middle: bool) -> None:
-        """Draws a text at the upper edge, in the middle or at the left."""
-        if not text:
-            return
-        metrics = QFontMetricsF(self.font())
-        text = metrics.elidedText(text, Qt.TextElideMode.ElideRight, max(24.0, self.width() - 32))
-        veil = QColor(self.palette().color(Role.Window))
-        veil.setAlpha(230 if middle else 190)
-        width, height = metrics.horizontalAdvance(text) + 16, metrics.height() + 6
-        left, top = ((self.width() - width) / 2, 14 + height * bool(self.caption)) if middle else (8.0, 8.0)
-        box = QRectF(left, top, width, height)
-        painter.fillRect(box, veil)
-        painter.setPen(quiet(self.palette(), 0.95))
-        painter.drawText(box, Qt.AlignmentFlag.AlignCenter, text)
 
     # ---------------------------------------------------------------- gestures
     def event(self, event: QEvent | None) -> bool:
