@@ -16,7 +16,7 @@ import pytest
 
 import zarrscope
 from contracts.hostile_http import BEHAVIOURS, Ask, hostile
-from zarrscope.errors import NotFound, Unreadable, ZarrscopeError
+from zarrscope.errors import Denied, NotFound, Unreadable, ZarrscopeError
 from zarrscope.model.storage import ByteRange
 from zarrscope.stores import body
 from zarrscope.stores.http import HTTPStore
@@ -93,6 +93,9 @@ OUTCOMES: dict[str, str | tuple[str, str, str]] = {
     "a page without a type": "a web page",
     "an error in JSON for everything": "an error in JSON",
     "errors in json that differ": "an error in JSON",
+    "an empty object for everything": "an empty JSON object",
+    "an empty array for everything": "an empty JSON array",
+    "null for everything": "the JSON value null",
     "pages that differ": "a web page",
     "a page in parts": "a web page",
     "a login instead": "a web page",
@@ -149,6 +152,43 @@ def test_what_a_behaviour_comes_to(name: str, monkeypatch: pytest.MonkeyPatch) -
                 assert got.advice
         store.close()
     assert server.sent < 200 << 20
+
+
+EMPTY = ["an empty object for everything", "an empty array for everything", "null for everything"]
+
+
+@pytest.mark.parametrize("name", [*EMPTY, "a page for everything", "denied alike"])
+@pytest.mark.parametrize("form", ["", "zarr2://", "zarr3://"])
+def test_one_answer_for_every_key_is_no_hierarchy(name: str, form: str) -> None:
+    """Empty objects passed for an empty group, null for an array, and the advice named an option that cannot help."""
+    with hostile(name, {}) as server, pytest.raises(Denied) as caught:
+        zarrscope.open(f"{form}{server.url}/x.zarr")
+    assert caught.value.key
+    assert "for every key" in (caught.value.advice or "")
+    assert "missing-is-fill" not in str(caught.value)
+    assert not caught.value.may_be_missing
+    assert len(server.asked) <= 16
+
+
+def test_empty_attributes_stay_a_value() -> None:
+    """They cost no request to find that out, except where another answer is doubted already."""
+    values = {"x/.zgroup": b'{"zarr_format": 2}', "x/.zattrs": b"{}", "x/zarr.json": b"{}"}
+    with hostile("an empty object for everything", values, lambda key: key not in values) as server:
+        store = HTTPStore(server.url + "/x")
+        assert store.get(".zattrs") == b"{}"
+        assert server.asked == ["x/.zattrs"]
+        store.close()
+    with hostile("404 Not Found", values, lambda key: key not in values) as server:
+        store = HTTPStore(server.url + "/x")
+        assert [store.get(key) for key in ("zarr.json", ".zattrs")] == [b"{}", b"{}"]
+        assert len(server.asked) == 3
+        store.close()
+
+
+@pytest.mark.parametrize("name", ["expired token", "expired address"])
+def test_an_address_that_has_expired_is_called_so(name: str) -> None:
+    with hostile(name, {}) as server, pytest.raises(Denied, match=r"expired: get a new one"):
+        zarrscope.open(server.url + "/x.zarr?X-Amz-Signature=1")
 
 
 READING = """

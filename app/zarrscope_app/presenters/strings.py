@@ -450,7 +450,7 @@ def problem(error: BaseException, path: str = "") -> Problem:
 def _offer(error: ZarrscopeError) -> str:
     if isinstance(error, OutsideLink):
         return "follow-links"
-    return "missing-is-fill" if isinstance(error, Denied) and error.untold else ""
+    return "missing-is-fill" if isinstance(error, Denied) and error.may_be_missing else ""
 
 
 def not_added(name: str, error: BaseException, path: str) -> Problem:

@@ -258,11 +258,21 @@ class Denied(Unreadable, PermissionError):
         "--missing-is-fill (storage_options={'missing_is_fill': True}) treats it as missing."
     )
     """The advice of an untold denial, for scripts and the command line."""
+    NOTHING_READ_ADVICE = (
+        "The server gives this answer for every key, whether a value exists or not: check the address, and whether you "
+        "may read it."
+    )
+    """The advice where not one value could be read: none can then be taken as missing."""
 
     def __init__(self, message: str, *, untold: bool = False, tried: tuple[str, ...] = (), **place: Any) -> None:
         super().__init__(message, **place)
         self.untold = untold
         self.tried = tried
+
+    @property
+    def may_be_missing(self) -> bool:
+        """Whether the value may be taken as missing: the store cannot tell, but other values could be read."""
+        return self.untold and self.NOTHING_READ_ADVICE not in (self.advice or "")
 
 
 class BadMetadata(ZarrscopeError):

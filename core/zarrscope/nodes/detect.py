@@ -132,7 +132,10 @@ def detected_in(
     """
     detected = _detected_in(store, documents, dialect, lenient, passed_over)
     if detected is None and passed_over:
-        raise passed_over[0]
+        error = passed_over[0]
+        if error.advice and not documents:
+            error.advice = error.advice.replace(Denied.UNTOLD_ADVICE, Denied.NOTHING_READ_ADVICE)
+        raise error
     if detected is None or not passed_over:
         return detected
     return replace(detected, warnings=(*detected.warnings, *skipped_warnings(passed_over)))

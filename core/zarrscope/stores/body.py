@@ -260,6 +260,10 @@ def _length_of_part(response: ClientResponse, part: ByteRange) -> int | None:
 
 # ---------------------------------------------------------------------- pages
 WEB_PAGE, JSON_ERROR = "a web page", "an error in JSON"
+EMPTY_JSON = {b"{}": "an empty JSON object", b"[]": "an empty JSON array", b"null": "the JSON value null"}
+"""Whole bodies with which some services answer for every key → their names."""
+_LONGEST_EMPTY = 8
+"""The most bytes of such a body, with spaces and the end of its line."""
 _ERROR_START = re.compile(
     rb'\s*\{\s*"(errors?|messages?|msg|details?|status|status_?code|code|success|title|type)"\s*:', re.IGNORECASE
 ).match
@@ -267,9 +271,11 @@ _ERROR_START = re.compile(
 
 def instead_of_value(response: ClientResponse, body: bytes) -> str:
     """The name of the thing that a response may be instead of the value, by its content type or by the first bytes of
-    its body; "" if it is none. No document of Zarr begins as an error in JSON does, except attributes."""
+    its body; "" if it is none. No document of Zarr begins as an error in JSON does or is empty, except attributes."""
     if response.headers.get("Content-Type", "")[:9].lower() == "text/html" or begins_as_page(body):
         return WEB_PAGE
+    if len(body) <= _LONGEST_EMPTY:
+        return EMPTY_JSON.get(body.strip(), "")
     return JSON_ERROR if _ERROR_START(body) else ""
 
 
@@ -285,5 +291,5 @@ def begins_otherwise(body: bytes) -> bool:
 
 def shows(body: bytes, other: str, of_nothing: str) -> bool:
     """Whether the first bytes of a body show that it is `other`. `of_nothing`: the same of the answer for a key that
-    does not exist: attributes may begin as an error in JSON does."""
-    return of_nothing == other if other == JSON_ERROR else begins_as_page(body) or body.lstrip()[:1] == b"<"
+    does not exist: attributes may begin as an error in JSON does, or be empty."""
+    return begins_as_page(body) or body.lstrip()[:1] == b"<" if other == WEB_PAGE else of_nothing == other

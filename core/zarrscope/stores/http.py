@@ -17,8 +17,6 @@ again, and importing fsspec takes 30 ms more (measured 2026-11-21).
 from __future__ import annotations
 
 import asyncio
-import os
-import ssl
 from collections.abc import AsyncIterator, Callable, Coroutine, Hashable, Iterator, Mapping
 from contextlib import asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
@@ -30,7 +28,17 @@ from zarrscope.errors.installing import how_to_install
 from zarrscope.model.storage import ByteRange
 from zarrscope.runtime.tuning import IN_FLIGHT
 from zarrscope.stores import web_index
-from zarrscope.stores.body import CutShort, NeedsWhole, begins_otherwise, instead_of_value, read_body, shows, total_of
+from zarrscope.stores.body import (
+    EMPTY_JSON,
+    CutShort,
+    NeedsWhole,
+    begins_otherwise,
+    instead_of_value,
+    read_body,
+    shows,
+    total_of,
+)
+from zarrscope.stores.failed_responses import EXPIRED, NO_ACCESS, NO_BUCKET, OF_EXPIRED, advice_for, reason_of
 from zarrscope.stores.local.links import no_end
 from zarrscope.stores.network import Network, network, others, seconds_asked_for
 from zarrscope.stores.registry import Mode, StoreOptions
@@ -44,14 +52,6 @@ _ABSENT = (404, 410)
 _DENIED = (401, 403, 407)
 _AGAIN = (408, 425, 429, 500, 502, 503, 504)
 _TOO_MANY = (429, 503)
-_NO_BUCKET = (b"<Code>NoSuchBucket<", b"<Code>ContainerNotFound<", b"<Code>AccountNotFound<")
-"""The codes by which bucket services report that the whole bucket is missing."""
-_NO_ACCESS = (
-    b"<Code>ExpiredToken<", b"<Code>InvalidAccessKeyId<", b"<Code>SignatureDoesNotMatch<", b"<Code>InvalidToken<",
-    b"<Code>RequestTimeTooSkewed<", b"<Code>AuthenticationFailed<", b"<Code>AccountProblem<",
-    b"<Code>AllAccessDisabled<", b"Request has expired",
-)  # fmt: skip
-"""The texts by which bucket services reject the credentials themselves, not the access to one value."""
 _CONNECT = 20.0
 
 T = TypeVar("T")
@@ -253,14 +253,14 @@ class HTTPStore(RemoteStore):
                     if status in _DENIED:
                         denied = await self._denial(response)
                         break
-                    why, advice = f"The server answered {status} {response.reason}", _advice(status)
+                    why, advice = f"The server answered {status} {response.reason}", advice_for(status)
                     if status not in _AGAIN:
                         attempts = attempt
                     if status in _TOO_MANY:
                         self._narrow(width)
                         asks_for = seconds_asked_for(response.headers.get("Retry-After", ""))
             except self._failures as error:
-                why = f"The connection failed: {_reason(error)}"
+                why = f"The connection failed: {reason_of(error)}"
                 advice = "Check the address and the network, then try again."
                 if isinstance(error, asyncio.TimeoutError):
                     why = f"The server did not answer in time: {self.network.timeout:g} seconds of silence are allowed"
@@ -269,7 +269,7 @@ class HTTPStore(RemoteStore):
                 whole = await self._once_more(key, None, None, self._value)
                 return whole if whole is None or part is None else part.of(whole)  # type: ignore[return-value]  # bytes, not a T: `read_end` checks for it
             except self._client_error as error:
-                why, advice = f"The request failed: {_reason(error)}", "Check the address."
+                why, advice = f"The request failed: {reason_of(error)}", "Check the address."
                 attempts = attempt
             except MemoryError as error:
                 raise Unreadable("The value is too large to hold in memory", store=self.url, key=key) from error
@@ -365,11 +365,13 @@ class HTTPStore(RemoteStore):
         status = response.status
         message = f"The server answered {status} {response.reason}"
         text = await self._beginning(response)
-        if status != 403 or any(mark in text for mark in _NO_ACCESS):
-            return Denied(message, tried=(self._told_by_address,), advice=_advice(status))
+        if any(mark in text for mark in EXPIRED):
+            return Denied(message, tried=(self._told_by_address,), advice=OF_EXPIRED)
+        if status != 403 or any(mark in text for mark in NO_ACCESS):
+            return Denied(message, tried=(self._told_by_address,), advice=advice_for(status))
         of_nothing = await self._answer_of_nothing()
         untold = of_nothing is not None and of_nothing.status == status
-        return Denied(message, untold=untold, advice=_advice(status))
+        return Denied(message, untold=untold, advice=advice_for(status))
 
     @property
     def _told_by_address(self) -> str:
@@ -381,15 +383,20 @@ class HTTPStore(RemoteStore):
         """Raises NotFound if the response says that the whole bucket is missing, not only the value."""
         if "xml" in response.headers.get("Content-Type", ""):
             text = await self._beginning(response)
-            if any(mark in text for mark in _NO_BUCKET):
+            if any(mark in text for mark in NO_BUCKET):
                 raise NotFound("There is no such bucket", store=self.url, advice="Check the address.")
 
     async def _instead(self, response: ClientResponse, key: str, first: bytes, other: str) -> bool:
         """Decides about a response that may be a web page or an error (`other`). Returns False if it is the value after
         all, and True if the value counts as absent. Raises Denied if it is one that does not mean absence."""
+        empty = other in EMPTY_JSON.values()
+        if empty and key.endswith(".zattrs") and self._of_nothing is None and self._asking is None:
+            return False  # attributes are often empty; a request to rule out anything else would delay each opening
         of_nothing = await self._answer_of_nothing() or _AbsentAnswer(0)
         catches_all = bool(of_nothing.page)
         if not shows(first, other, of_nothing.page):
+            if empty:
+                return False
             # A part from within a page, or a value of a server that labels every file as HTML, or attributes.
             if not catches_all:
                 return False
@@ -438,20 +445,6 @@ class HTTPStore(RemoteStore):
         return found
 
 
-def _reason(error: BaseException) -> str:
-    """The reason for a failed request. aiohttp's own text for a failed connection contains its settings."""
-    cause, host, port = (getattr(error, name, None) for name in ("os_error", "host", "port"))
-    if isinstance(cause, OSError) and host:
-        number = 0 if isinstance(cause, ssl.SSLError) else cause.errno or 0
-        reason = os.strerror(number) if number > 0 else cause.strerror or str(cause)
-        return f"{host}:{port} cannot be reached: {reason}"
-    if type(error).__name__ == "TooManyRedirects":
-        return "the server redirects again and again"
-    if type(error).__name__ == "ClientPayloadError":
-        return "the answer broke off before its end"
-    return str(error) or type(error).__name__
-
-
 def _range(part: ByteRange) -> str:
     if part.start is None:
         return f"bytes=-{part.length}"
@@ -474,16 +467,6 @@ def _version(response: ClientResponse) -> tuple[str, str, int | None]:
 def _differ(one: tuple[str, str, int | None], other: tuple[str, str, int | None]) -> bool:
     """Whether two versions differ in something that both responses state."""
     return any(a != b for a, b in zip(one, other, strict=True) if a not in ("", None) and b not in ("", None))
-
-
-def _advice(status: int) -> str:
-    if status in (401, 407):
-        return "The server asks for a login: use an address with a token, or download the data."
-    if status == 403:
-        return "Access is denied: check the address, and whether you may read it."
-    if status == 429:
-        return "The server gets too many requests: wait a minute, then try again."
-    return "Wait, then try again." if status >= 500 else "Check the address."
 
 
 def open_web(url: str, mode: Mode, options: StoreOptions) -> Store:
