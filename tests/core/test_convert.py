@@ -19,6 +19,7 @@ import zarrscope
 from narrowing import as_array, as_group, not_none
 from zarrscope import convert
 from zarrscope.errors import BadChunk, Conflict, NotFound, Refused
+from zarrscope.model.dtype import data_type
 from zarrscope.stores.memory import MemoryStore
 
 WRITTEN = ("v3", "v2", "n5", "draft-2022-05", "draft-2020", "draft-2019-06", "draft-2019-05")
@@ -460,6 +461,20 @@ def test_arrays_without_axes_or_elements(before: str, after: str) -> None:
     assert as_array(made["/empty"]).shape == (0, 5)
     if after != "n5":
         assert as_array(made["/point"])[...] == 7
+
+
+@pytest.mark.parametrize("after", ["v2", "v3"])
+@pytest.mark.parametrize("before", ["v2", "v3"])
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [("str", "grün"), (data_type("bytes"), b"\x00\xff"), ("U3", "ä"), ("S3", b"ab"), ("V3", b"abc"), ("f4", 0.5)],
+)
+def test_one_value_of_any_type_is_encoded_anew(before: str, after: str, kind: Any, value: Any) -> None:
+    source = zarrscope.open(MemoryStore(), "w-", dialect=before)
+    point = source.create_array("/point", shape=(), dtype=kind, codecs=["gzip"], fill_value=None)
+    point[...] = value
+    made = as_array(converted(source, after, codecs=["zstd"])["/point"])
+    assert made[...] == point[...] != made.fill_value
 
 
 _lengths = st.lists(st.tuples(st.integers(1, 30), st.integers(1, 9), st.integers(1, 9)), min_size=1, max_size=3)

@@ -209,7 +209,8 @@ class ArrayWork:
         with self.target.store.bulk.puts() as puts:
             for index in wanted:
                 shape = metadata.grid.shape_at(index)
-                part = values[inside(spans_of(metadata, tuple(range(i, i + 1) for i in index)), spans)]
+                taken = inside(spans_of(metadata, tuple(range(i, i + 1) for i in index)), spans)
+                part = values[(*taken, ...)]  # the ellipsis keeps a text of an array without axes an array
                 if part.shape == shape:
                     chunk = np.ascontiguousarray(part).reshape(shape)
                 else:
