@@ -327,6 +327,10 @@ def test_selections_that_do_not_fit_are_refused() -> None:
     with pytest.raises(Refused, match="no level 7"):
         export.ExportSource.of(h["/"], 7)
     h.create_group("/plain")
+    h.create_array("/nothing", shape=(0, 4), dtype="f4")
+    for name in ("a.tif", "a.ome.tif"):
+        with pytest.raises(Refused, match="at least one pixel"):
+            export.plan(export.ExportSource.of(h["/nothing"]), name)
     with pytest.raises(Refused, match="holds no values"):
         export.ExportSource.of(h["/plain"])
     assert export.estimate(export.plan(export.ExportSource.of(h["/"]), "a.npy")) > 0

@@ -133,10 +133,13 @@ def need_tifffile() -> None:
 
 
 def tiff_letters(source: ExportSource, notes: list[str]) -> str:
-    """Chooses T, Z, C, Y or X for each axis of the values. Raises Refused for fewer than two axes or more than five."""
+    """Chooses T, Z, C, Y or X for each axis of the values. Raises Refused for fewer than two axes, more than five, or
+    no values."""
     axes = source.axes
     if len(axes) < 2:
         raise Refused("A TIFF needs two axes or more", advice="Export npy or CSV.")
+    if 0 in source.shape:
+        raise Refused("A TIFF needs at least one pixel, and nothing is selected", advice="Export npy or CSV.")
     found: dict[int, str] = {}
     names = [axis.name.lower() for axis in axes]
     rows, columns = (names.index("y"), names.index("x")) if {"y", "x"} <= {*names} else (len(axes) - 2, len(axes) - 1)

@@ -61,8 +61,6 @@ def write_tiff(plan: ExportPlan, path: str, read: Callable[..., Iterator[Any]]) 
         options["tile"] = (TILE, TILE)
     planes = _tiles(plan, letters, dtype, read) if tiled else _planes(plan, letters, dtype, read)
     with tifffile.TiffWriter(path, imagej=imagej, ome=ome, bigtiff=nbytes >= BIG - ROOM) as writer:
-        if not prod(shape):
-            options["shape"] = tuple(max(1, n) for n in shape)
         writer.write(planes, **options)
 
 
