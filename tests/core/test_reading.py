@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import zarrscope
 from contracts.codec import BIG, LITTLE, Named, inner, numbers, pipeline, shard
+from narrowing import not_none
 from zarrscope.chunkio import output_buffer as result
 from zarrscope.chunkio import read as reading
 from zarrscope.codecs import CodecPipeline, czstd
@@ -115,6 +116,37 @@ def test_one_plane_of_a_large_chunk_is_decoded_alone(name: str) -> None:
     assert found is not None
     assert np.array_equal(found, elements[plane])
     assert windowed(pipeline(PARTIAL["delta"], LARGE, "u2"), data, plane) is None
+
+
+@pytest.mark.parametrize("place", ["folder", "memory"])
+@pytest.mark.parametrize("shards", [None, (8, 1 << 16)])
+@pytest.mark.parametrize("codec", [{"name": "gzip", "configuration": {"level": 0}},
+                                   {"name": "zstd", "configuration": {"level": 1, "checksum": True}}])  # fmt: skip
+def test_the_checksum_is_compared_where_all_of_a_chunk_in_the_array_is_read(
+    codec: Any, shards: Any, place: str, tmp_path: Path
+) -> None:
+    """The bytes of the chunk at the edge are stored as they are, so only the checksum shows that one is another."""
+    store = MemoryStore() if place == "memory" else LocalStore(tmp_path)
+    array = zarrscope.open(store, "w-").create_array(
+        "/a", shape=(9, 1 << 16), dtype="u1", chunks=(4, 1 << 16), shards=shards, codecs=[codec]
+    )
+    values = np.frombuffer(np.random.default_rng(0).bytes(9 << 16), "u1").reshape(9, 1 << 16)
+    array[...] = values
+    key = "a/c/1/0" if shards else "a/c/2/0"
+    stored = bytearray(not_none(store.get(key)))
+    stored[stored.index(values[8, 5000:5016].tobytes())] ^= 1
+    store.set(key, bytes(stored))
+    assert np.array_equal(array[:8], values[:8])
+    for selection in (
+        ...,
+        slice(8, 9),
+        8,
+        slice(None, None, -1),
+        slice(None, None, 4),
+        (slice(None), slice(None, None, -1)),
+    ):
+        with pytest.raises(BadChunk, match=r"gzip|zstd"):
+            array[selection]
 
 
 class Watched(BytesSource):

@@ -260,7 +260,7 @@ class _ReadJob:
         last = AxisPart(parts[-1], "", 0)
         whole = all(part.whole for part in parts)
         key = self.locator.key(chunk)
-        row = PlanRow(chunk[:-1], (key, ""), source[:-1], self.out, whole, ())
+        row = PlanRow(chunk[:-1], (key, ""), source[:-1], self.out, whole, all(part.covers for part in parts), ())
         if not self.locator.tiers:
             self._do_each((RowSlice(row, (last,)),))
             return
@@ -397,7 +397,8 @@ class _ReadJob:
         try:
             return self._windows[name]
         except KeyError:
-            made = self._windows[name] = pipeline.window((*row.source, part.selection.source))
+            taken = part.selection
+            made = self._windows[name] = pipeline.window((*row.source, taken.source), row.covers and taken.covers)
             return made
 
     # ------------------------------------------------------------------ many requests at once
@@ -445,7 +446,7 @@ class _ReadJob:
                 target[...] = decoded
         else:
             state, pipeline = self._state, self._pipeline(chunk)
-            window = self._window_of(pipeline, piece.source)
+            window = self._window_of(pipeline, piece)
             if window is not None:
                 try:
                     target[...] = pipeline.decode_window(BytesSource(payload), window, state.memory(window.size))
@@ -454,13 +455,12 @@ class _ReadJob:
                     pass  # decoding the whole chunk reports the fault, or reads an outdated shard index again
             target[...] = array.decode(chunk, payload, state.elements(pipeline))[piece.source]
 
-    def _window_of(self, pipeline: CodecPipeline, source: tuple[slice, ...]) -> DecodeWindow | None:
-        name = (tuple([(part.start, part.stop, part.step) for part in source]), pipeline.spec.shape)
+    def _window_of(self, pipeline: CodecPipeline, piece: ChunkSelection) -> DecodeWindow | None:
+        name = (tuple([(part.start, part.stop, part.step) for part in piece.source]), piece.covers, pipeline.spec.shape)
         try:
             return self._windows[name]
         except KeyError:
-            made = self._windows[name] = pipeline.window(source)
-            return made
+            return self._windows.setdefault(name, pipeline.window(piece.source, piece.covers))
 
 
 class _Fetched:

@@ -30,9 +30,11 @@ class PlanRow(NamedTuple):
     target: NDArray[Any]
     """The view of the result for these chunks: the whole length of the last axis."""
     whole: bool
+    covers: bool
+    """Whether `source` takes all elements within the array (see AxisSelection)."""
     source_ids: tuple[int, ...]
-    """One id for each item of `source`; equal items have equal ids. The parts of chunks to decode (windows) are cached
-    under these ids."""
+    """One id for each item of `source`; items with equal slices and `covers` have equal ids. The parts of chunks to
+    decode (windows) are cached under these ids."""
 
 
 class AxisPart(NamedTuple):
@@ -77,21 +79,22 @@ def rows(
                 (*row.source, taken.source),
                 row.target[(*before, taken.target)],
                 row.whole and taken.whole,
+                row.covers and taken.covers,
                 (*row.source_ids, part.source_id),
             )
             yield from beneath(longer_row)
 
-    return beneath(PlanRow((), key, (), out, True, ()))
+    return beneath(PlanRow((), key, (), out, True, True, ()))
 
 
 def axis_parts(axes: Sequence[Sequence[AxisSelection]]) -> list[list[AxisPart]]:
     """Describes the selected parts along each axis, with the values that all rows share computed once."""
     made = []
     for parts in axes:
-        kinds: dict[tuple[int, int | None, int], int] = {}
+        kinds: dict[tuple[int, int | None, int, bool], int] = {}
         made.append(
             [
-                AxisPart(part, str(part.chunk), kinds.setdefault((s.start, s.stop, s.step), len(kinds)))
+                AxisPart(part, str(part.chunk), kinds.setdefault((s.start, s.stop, s.step, part.covers), len(kinds)))
                 for part in parts
                 for s in (part.source,)
             ]

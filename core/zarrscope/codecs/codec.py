@@ -230,7 +230,8 @@ class BytesToBytes:
     def decode_partial(self, source: RangeReadable, out: Octets, start: int) -> None:
         """Fills `out` with the decoded bytes from `start`; `decoded.size` is known. Raises BadChunk.
 
-        Bytes cut off at the end are noticed, other damage only if it lies in the decoded part.
+        Bytes cut off at the end are noticed, other damage only if the decoder finds it in the decoded part: a checksum
+        at the end of the chunk is not compared.
         """
         whole = np.empty(self.decoded.size or 0, np.uint8)
         self.decode_into(source.read(0, source.size), whole)

@@ -250,10 +250,12 @@ class CodecPipeline:
         return target
 
     # ------------------------------------------------------------------ decoding a part, and many
-    def window(self, selection: tuple[slice, ...]) -> DecodeWindow | None:
+    def window(self, selection: tuple[slice, ...], covers: bool = False) -> DecodeWindow | None:
         """The part of a chunk to decode for `selection`; None if decoding the whole chunk is as fast or the only way.
 
         If the chunk is stored unencoded, the result may also be the whole chunk, because nothing has to be decoded.
+        `covers`: whether the selection takes all elements of the chunk that lie in the array. Then a checksum at the
+        end of the chunk is compared, so that a read of all elements finds all damage.
         """
         if not self._serializer.plain or not selection:
             return None
@@ -263,11 +265,12 @@ class CodecPipeline:
         if followed is None:
             return None
         window = window_of(followed, self._serializer.decoded.shape, self.dtype.itemsize)
-        if self._bytes and (
-            not self._bytes[0].decoded.size or not self._bytes[0].supports_partial(window.start, window.stop)
-        ):
+        if not self._bytes:
+            return window
+        first = self._bytes[0]
+        if not first.decoded.size or (covers and first.checksummed):
             return None
-        return window
+        return window if first.supports_partial(window.start, window.stop) else None
 
     def decode_window(self, source: RangeReadable, window: DecodeWindow, out: Octets) -> Elements:
         """Decodes the window of a chunk. If elements are stored unencoded, any part of the chunk can be a window.
