@@ -209,8 +209,9 @@ class ArrayWork:
         with self.target.store.bulk.puts() as puts:
             for index in wanted:
                 shape = metadata.grid.shape_at(index)
-                taken = inside(spans_of(metadata, tuple(range(i, i + 1) for i in index)), spans)
-                part = values[(*taken, ...)]  # the ellipsis keeps a text of an array without axes an array
+                chunk_spans = spans_of(metadata, tuple(range(i, i + 1) for i in index))
+                taken: tuple[Any, ...] = (*inside(chunk_spans, spans), ...)  # `...`: also one text is an array
+                part = values[taken]
                 if part.shape == shape:
                     chunk = np.ascontiguousarray(part).reshape(shape)
                 else:
