@@ -15,17 +15,19 @@ import pytest
 from napari.layers import Image, Labels
 from napari.utils import progress
 from qtpy.QtCore import QTimer
-from qtpy.QtWidgets import QApplication
+from qtpy.QtWidgets import QApplication, QFileDialog
 
 import zarrscope
 from contracts.full_disk import full_from
 from contracts.journeys import SECONDS
+from napari_hand import Hand
 from narrowing import as_array
 from zarrscope.errors import Refused, Unsupported, ZarrscopeError
 from zarrscope.view.image import default_image
 from zarrscope_app.napari.reader import read
 from zarrscope_app.napari.writer import SaveDialog, drawn, write
 from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.layers import layer_writing
 from zarrscope_app.presenters.layers.layer_writing import plan_image, write_image
 
 RANDOM = np.random.default_rng(4)
@@ -343,6 +345,43 @@ def test_a_person_sees_what_will_be_written_and_chooses_the_version(
     assert "OME-Zarr 0.4" in seen[2]
     assert zarrscope.open(str(target)).dialect.name == "v2"
     np.testing.assert_array_equal(np.asarray(read(str(target))[0][0][0]), VALUES[0, 0])
+
+
+def test_the_dock_saves_the_selected_images_and_labels(
+    hand: Hand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A name without its end gets it, other kinds of layers are named, and nothing is overwritten."""
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_, **__: (str(tmp_path / "a"), ""))
+    told = hand.dock.facts.text
+    hand.menu("save-layers")
+    assert told() == layer_writing.NONE_SELECTED
+    photo = hand.viewer.add_image(VALUES[0, 0], name="photo")
+    spots = hand.viewer.add_points(np.zeros((2, 2)), name="spots")
+    hand.viewer.layers.selection = {photo, spots}
+
+    def save() -> None:
+        hand.dock.tell("")
+        timer = QTimer()
+
+        def agree() -> None:
+            dialog = QApplication.activeModalWidget()
+            if isinstance(dialog, SaveDialog) and dialog.isVisible():
+                timer.stop()
+                dialog.accept()
+
+        timer.timeout.connect(agree)
+        timer.start(10)
+        hand.in_loop(lambda: hand.menu("save-layers"))
+        hand.wait(told)
+        timer.stop()
+
+    save()
+    assert told().startswith(f"Saved as {tmp_path / 'a.zarr'}.")
+    assert told().endswith('only: "spots".')
+    np.testing.assert_array_equal(np.asarray(read(str(tmp_path / "a.zarr"))[0][0][0]), VALUES[0, 0])
+    save()
+    assert "a.zarr" in told()
+    assert "Saved" not in told()
 
 
 def test_the_window_goes_on_while_an_image_is_written(make_napari_viewer: Any, qtbot: Any, tmp_path: Path) -> None:

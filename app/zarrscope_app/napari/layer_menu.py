@@ -14,6 +14,7 @@ from zarrscope_app.napari.layers import source_of
 from zarrscope_app.napari.menu_button import MenuButton
 from zarrscope_app.napari.painting import Painting
 from zarrscope_app.napari.viewer_state import direction, on_show, projection, shown
+from zarrscope_app.napari.writer import save_selected
 from zarrscope_app.presenters import Session
 from zarrscope_app.presenters.commands import LABELS
 from zarrscope_app.presenters.layers import shown_layers
@@ -54,6 +55,7 @@ class LayerMenu(MenuButton):
             "paint-labels": self.painting.paint,
             "write-labels": lambda: self.painting.write(dock.session),
             "save-local-copy": self.painting.save_copy,
+            "save-layers": lambda: save_selected(dock.viewer, dock.tell, parent),
             "take-styles": self.take_styles,
             "copy-view": self.copy_view,
         }

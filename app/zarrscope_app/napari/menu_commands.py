@@ -49,6 +49,13 @@ def save_local_copy(napari_viewer: napari.Viewer | None = None) -> Explorer | No
     return dock
 
 
+def save_layers(napari_viewer: napari.Viewer | None = None) -> None:
+    """The command Layers ▸ Data: makes a new image of the selected images and labels, after a preview."""
+    from zarrscope_app.napari.writer import save_selected
+
+    save_selected(napari_viewer or _viewer(), _tell)
+
+
 def _on_labels(napari_viewer: napari.Viewer | None) -> Explorer | None:
     from zarrscope_app.napari.painting import is_labels
 

@@ -6,22 +6,26 @@ First a dialog shows the plan, and a person chooses the version of OME-Zarr in i
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from napari.utils import progress
-from qtpy.QtWidgets import QApplication, QComboBox, QFormLayout, QVBoxLayout, QWidget
+from qtpy.QtWidgets import QApplication, QComboBox, QFileDialog, QFormLayout, QVBoxLayout, QWidget
 
-from zarrscope.errors import Refused
+from zarrscope.errors import Refused, ZarrscopeError
 from zarrscope_app.napari.background_jobs import STEPS, Stopped, while_shown
 from zarrscope_app.napari.background_planes import loop_runs
 from zarrscope_app.napari.layers import label_colors, label_properties
 from zarrscope_app.napari.preview import PreviewDialog
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.layers import layer_writing
+from zarrscope_app.presenters.layers.label_copies import proposed_place
 from zarrscope_app.presenters.layers.layer_writing import DrawnLayer, PlannedImage, plan_image, write_image
 from zarrscope_app.presenters.layers.presenter import NOT_PLACED
+
+if TYPE_CHECKING:
+    from napari.viewer import Viewer
 
 
 class SaveDialog(PreviewDialog):
@@ -70,6 +74,32 @@ def write(path: str, layers: list[tuple[Any, dict[str, Any], str]]) -> list[str]
         return [while_shown(partial(write_image, planned), planned.lines[0])]
     except Stopped:
         raise Refused(strings.STOPPED, store=path) from None
+
+
+def save_selected(viewer: Viewer, tell: Callable[[str], object], parent: QWidget | None = None) -> None:
+    """Asks for a name, and writes the selected images and labels under it, also if the viewer's own dialog would take
+    another writer for the name. `tell(sentence)` shows the outcome."""
+    selected = [layer for layer in viewer.layers if layer in viewer.layers.selection]
+    chosen = [layer for layer in selected if layer._type_string in layer_writing.KINDS]
+    if not chosen:
+        tell(layer_writing.NONE_SELECTED)
+        return
+    path, _ = QFileDialog.getSaveFileName(
+        parent,
+        layer_writing.TITLE,
+        proposed_place(chosen[0].name),
+        "OME-Zarr (*.zarr)",
+        options=QFileDialog.Option.DontConfirmOverwrite,  # nothing is overwritten: the writer refuses
+    )
+    if not path:
+        return
+    try:
+        (target,) = write(layer_writing.named_zarr(path), [layer.as_layer_data_tuple() for layer in chosen])
+    except ZarrscopeError as error:
+        told = strings.problem(error)
+        tell(" ".join(filter(None, (f"{told.headline.rstrip('.')}.", told.advice))))
+    else:
+        tell(layer_writing.saved(target, [layer.name for layer in selected if layer not in chosen]))
 
 
 def drawn(data: Any, arguments: dict[str, Any], kind: str) -> DrawnLayer:

@@ -27,6 +27,11 @@ LAYER_COMMANDS = (
         "For labels whose store cannot be written. The layer goes on from the copy.",
     ),
     LayerCommand(
+        "save-layers",
+        "Save layers as OME-Zarr…",
+        "Makes a new image of the selected images and labels. The plan is shown first.",
+    ),
+    LayerCommand(
         "take-styles",
         "Contrast and colours into the metadata…",
         "Puts the display settings of the layers into the form of their node. Nothing is written before you save.",

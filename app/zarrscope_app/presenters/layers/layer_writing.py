@@ -44,6 +44,9 @@ AXES = ("t", "c", "z", "y", "x")
 """The axes of an image in the order of OME-Zarr."""
 COLORS = {"red": (255, 0, 0), "green": (0, 255, 0), "blue": (0, 0, 255)}
 """The channels of a colour image."""
+KINDS = ("image", "labels")
+"""The kinds of layers that are written."""
+NONE_SELECTED = "Select images or labels in the list of layers first."
 NO_TRANSPARENCY = "its transparency is not written"
 NO_GAMMA = "its gamma is not written"
 
@@ -104,6 +107,18 @@ def sentence(layers: Sequence[DrawnLayer]) -> str:
     """A sentence about what will be written."""
     size = strings.size(sum(int(np.prod(layer.data.shape)) * np.dtype(layer.data.dtype).itemsize for layer in layers))
     return f"{strings.counted(len(layers), 'layer')} ({size}) will be written to a new image. Its levels are built."
+
+
+def named_zarr(path: str) -> str:
+    """The path that a person typed, with the end by which programs recognise the image."""
+    return path if path.lower().rstrip("/").endswith(".zarr") else f"{path.rstrip('/')}.zarr"
+
+
+def saved(target: str, others: Sequence[str]) -> str:
+    """The sentence about a new image. `others`: the names of selected layers of other kinds."""
+    told = f"Saved as {strings.clean(target)}."
+    names = ", ".join(f'"{strings.clean(name)}"' for name in others)
+    return f"{told} Not written, because OME-Zarr holds images and labels only: {names}." if names else told
 
 
 def plan_image(target: str, layers: Sequence[DrawnLayer], version: str = "0.5") -> PlannedImage:
