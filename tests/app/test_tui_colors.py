@@ -101,10 +101,27 @@ def test_no_question_becomes_the_title_of_a_pane(environ: dict[str, str]) -> Non
     assert "\x1b_" in questions({"TERM": "xterm"})
 
 
-@pytest.mark.parametrize("environ", [{"TERM": "linux"}, {"TERM": "screen"}, {"TERM": "vt100"}])
+@pytest.mark.parametrize("environ", [{"TERM": "linux"}, {"TERM": "vt100"}])
 def test_who_knows_nothing_is_not_asked(environ: dict[str, str]) -> None:
     assert not worth_asking(environ)
     assert worth_asking({**environ, "TERM": "xterm"})
+
+
+@pytest.mark.parametrize(
+    ("environ", "told", "mouse"),
+    [
+        ({"TERM": "screen"}, b"\x1b[>83;40900;0c\x1b[?1;2c", False),
+        ({"TERM": "screen"}, b"\x1b[>84;0;0c\x1b[?1;2c", True),
+        ({"TERM": "screen"}, b"", True),
+        ({**XTERM, "STY": "1.pts-0.host"}, b"", False),
+        ({"TERM": "screen", "TMUX": "x"}, b"\x1bP>|tmux 3.4\x1b\\\x1b[?1;2c", True),
+    ],
+)
+def test_gnu_screen_is_known_and_reports_no_mouse(environ: dict[str, str], told: bytes, mouse: bool) -> None:
+    """GNU screen holds Esc back until the next key while a program follows the mouse. It passes the strings among the
+    questions on to its own terminal, so it is asked without them."""
+    assert terminal(environ, read_answers(told)).mouse == mouse
+    assert questions({"TERM": "screen"}) == "\x1b[>c\x1b[c"
 
 
 # ---------------------------------------------------------------------- few colours

@@ -72,6 +72,24 @@ def test_quitting_leaves_a_clean_terminal(start: Callable[..., Terminal], volume
     assert "\x1b[2J\x1b[H" in before, "a terminal without an alternate screen is empty"
 
 
+@pytest.mark.parametrize(("number", "mouse"), [(83, False), (84, True)], ids=["screen", "tmux"])
+def test_in_gnu_screen_the_mouse_stays_off(
+    start: Callable[..., Terminal], volume: str, number: int, mouse: bool
+) -> None:
+    """It would hold Esc back until the next key."""
+    told = b"\x1b[>%d;0;0c\x1b[?1;2c" % number
+    terminal = start("-m", "zarrscope_app", "tui", volume, TERM="screen", answers=told)
+    terminal.sees("q quit")
+    terminal.sees("3-D")
+    terminal.press(":")
+    terminal.sees("type to find")
+    terminal.press("\x1b")
+    terminal.wait(lambda _: not any("type to find" in line for line in terminal.screen()), "Esc closes it")
+    terminal.press("q")
+    assert terminal.ended() == 0
+    assert ("\x1b[?1000h" in terminal._all.decode()) == mouse
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 def test_a_signal_leaves_a_clean_terminal(start: Callable[..., Terminal], volume: str, number: int) -> None:
     terminal = explore(start, volume)

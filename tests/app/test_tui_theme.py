@@ -204,6 +204,7 @@ def test_late_answers_are_not_typed(start: Callable[..., Pty], volume: str, tmp_
 
 
 ANSWERS = (
+    "\x1b[>83;40900;0c"
     "\x1b_Gi=31;OK\x1b\\\x1bP1+r524742\x1b\\\x1bP>|far(1)\x1b\\\x1b]11;rgb:ffff/ffff/ffff\x07\x1b[6;20;10t\x1b[?62;22c"
 )
 

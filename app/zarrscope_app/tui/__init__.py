@@ -74,7 +74,7 @@ def main(
             print(fault, file=stderr, flush=True)
 
     with Ending(app, tell):
-        app.run()
+        app.run(mouse=found.mouse)
         tell()
     return app.return_code or int(bool(app.faults))
 

@@ -25,13 +25,13 @@ _ANSWER = re.compile(
     r"|\x1bP(?:>\||[01]\+r)[^\x1b]*\x1b\\"  # XTVERSION, XTGETTCAP
     r"|\x1b_G[^\x1b]*\x1b\\"  # kitty's pictures
     r"|\x1b\[6;\d+;\d+t"  # the size of a cell
-    r"|\x1b\[\?[\d;]*c"  # DA1
+    r"|\x1b\[[?>][\d;]*c"  # DA1, DA2
 )
 _SURE = (
     r"\x1b\]1[01];[^\x07\x1b]*\x1b?|\x1bP(?:>\||[01]\+r)[^\x1b]*\x1b?|\x1b_G[^\x1b]*\x1b?"
-    r"|\x1b\[\?[\d;]+|\x1b\[6;[\d;]*"
+    r"|\x1b\[[?>][\d;]+|\x1b\[6;[\d;]*"
 )
-_BEGUN = re.compile(rf"(?:(?P<sure>{_SURE})|\x1b(?:\](?:1[01]?)?|P(?:>|[01]\+?)?|_|\[(?:\?|6)?)?)\Z")
+_BEGUN = re.compile(rf"(?:(?P<sure>{_SURE})|\x1b(?:\](?:1[01]?)?|P(?:>|[01]\+?)?|_|\[(?:\?|>|6)?)?)\Z")
 """Matches the beginning of an answer at the end of the text; "sure" if no key begins like this."""
 
 

@@ -31,6 +31,8 @@ CONSOLE_FONT = "cp437"
 """The code page of the default font of the Linux console. Other console fonts have its blocks and lines, too."""
 _KITTY = "\x1b_Gi=31,s=1,v=1,a=q,t=d,f=24;AAAA\x1b\\"
 """The question for kitty's pictures."""
+_VERSION = "\x1b[>c"
+"""DA2, which GNU screen answers with its number, 83."""
 _QUESTIONS = (
     "\x1bP+q524742\x1b\\",  # XTGETTCAP of "RGB"
     "\x1b[>q",  # XTVERSION
@@ -58,6 +60,8 @@ class Answers:
     name: str = ""
     cell: tuple[int, int] | None = None
     """(height, width) of a cell in pixels."""
+    screen: bool = False
+    """Whether GNU screen answered."""
     seconds: float = 0.0
     lightness: float | None = None
     """The lightness of the background, from 0 (black) to 1 (white); None if it was not answered."""
@@ -80,6 +84,8 @@ class Terminal:
     256 or 512 characters, and shows others as a lozenge."""
     light: bool = False
     """Whether the background is light."""
+    mouse: bool = True
+    """Whether the mouse is reported. Not in GNU screen, which then keeps Esc to itself until the next key."""
 
     def spelled(self, foot: str) -> str:
         """A text with the names of keys instead of their signs, if the terminal lacks those."""
@@ -100,6 +106,7 @@ def read_answers(told: bytes, seconds: float = 0.0) -> Answers:
         kitty=re.search(rb"\x1b_G[^\x1b]*;OK", told) is not None,
         name=name[1].decode("ascii", "replace") if name else "",
         cell=(int(cell[1]), int(cell[2])) if cell and int(cell[1]) and int(cell[2]) else None,
+        screen=b"\x1b[>83;" in told,
         seconds=seconds,
         lightness=_lightness(told),
     )
@@ -128,18 +135,22 @@ def has_light_background(environ: Mapping[str, str], answers: Answers) -> bool:
     return environ.get("COLORFGBG", "").rpartition(";")[2] in _LIGHT_NUMBERS
 
 
+def _maybe_screen(environ: Mapping[str, str]) -> bool:
+    """Whether this may be GNU screen. tmux on another computer may state the same TERM."""
+    return environ.get("TERM", "").startswith("screen") and "TMUX" not in environ
+
+
 def worth_asking(environ: Mapping[str, str]) -> bool:
-    """Whether the terminal may know more than TERM says: not on a console, in GNU screen, or on a very old terminal."""
-    term = environ.get("TERM", "")
-    return not term.startswith(("linux", "vt", "dumb", "ansi")) and not (
-        term.startswith("screen") and "TMUX" not in environ
-    )
+    """Whether the terminal may know more than TERM says: not on a console or a very old terminal."""
+    return not environ.get("TERM", "").startswith(("linux", "vt", "dumb", "ansi"))
 
 
 def questions(environ: Mapping[str, str]) -> str:
     """The questions to a terminal. tmux and GNU screen would take the one for kitty's pictures as the title of the
-    pane, and pass it on to no terminal."""
-    within = "TMUX" in environ or environ.get("TERM", "").startswith(("tmux", "screen"))
+    pane, and pass it on to no terminal. GNU screen passes others on as they are, so it is only asked for its number."""
+    if _maybe_screen(environ):
+        return _VERSION + _QUESTIONS[-1]
+    within = "TMUX" in environ or environ.get("TERM", "").startswith("tmux")
     return "".join(_QUESTIONS if within else (_KITTY, *_QUESTIONS))
 
 
@@ -227,7 +238,10 @@ def terminal(
         note = words.PIXELS_NOTE
     font = CONSOLE_FONT if unicode and environ.get("TERM", "").startswith("linux") else ""
     light = has_light_background(environ, answers)
-    told = Terminal(found, best, slow, note, answers.cell or (20, 10), unicode=unicode, font=font, light=light)
+    mouse = not (answers.screen or "STY" in environ)
+    told = Terminal(
+        found, best, slow, note, answers.cell or (20, 10), unicode=unicode, font=font, light=light, mouse=mouse
+    )
     if tmux and best in ("kitty", "iterm2"):
         return replace(told, passthrough=True, note=words.PASSTHROUGH)
     return told
