@@ -134,10 +134,11 @@ class WidgetPage:
         self.gestures, self.bytes, self.bytes_back = [], 0, 0
 
     def click(self, selector: str, *modifiers: str, double: bool = False) -> None:
-        self.until(f"!!document.querySelector({json.dumps(selector)})")
+        # Playwright waits until a button is enabled, too, but no message that enables it would be carried meanwhile.
+        self.until(f"(document.querySelector({json.dumps(selector)}) ?? {{ disabled: true }}).disabled !== true")
         self.gestures.append(" ".join([*modifiers, selector]))
         where = self.page.locator(selector).first
-        (where.dblclick if double else where.click)(modifiers=list(modifiers), timeout=5000)
+        (where.dblclick if double else where.click)(modifiers=list(modifiers), timeout=SECONDS * 1000)
         self.pump()
 
     def press(self, keys: str) -> None:
