@@ -17,6 +17,7 @@ import pytest
 import zarrscope
 from machine import ROOT
 from narrowing import as_array
+from zarrscope.model.dtype import data_type
 from zarrscope.stores.memory import MemoryStore
 
 
@@ -57,6 +58,19 @@ def test_one_number_is_one_axis_and_one_chunk_length_holds_for_all_axes(h: zarrs
         ({"fill_value": 1e300, "dtype": "f4"}, zarrscope.Refused),
         ({"fill_value": 2, "dtype": "bool"}, zarrscope.Refused),
         ({"fill_value": 5, "dtype": "string"}, zarrscope.Refused),
+        *(
+            ({"fill_value": fill, "dtype": data_type(name)}, zarrscope.Refused)
+            for name, fill in (
+                ("int4", 9),
+                ("uint2", -1),
+                ("int4", 0.5),
+                ("float4_e2m1fn", float("nan")),
+                ("float4_e2m1fn", float("inf")),
+                ("float8_e8m0fnu", 0.0),
+                ("float8_e8m0fnu", -1),
+                ("float8_e4m3fnuz", 1e9),
+            )
+        ),
     ],
     ids=str,
 )

@@ -193,7 +193,8 @@ def _float(value: JSON, dtype: DataType, kind: np.dtype[Any], form: FillForm) ->
         raise _wrong(value, dtype, f'a number, "NaN", "Infinity", "-Infinity" or "0x" and {digits} digits', "")
     with np.errstate(all="ignore"):
         scalar = kind.type(number)
-    if math.isfinite(number) is False and str(float(scalar)) != str(number):
+    lost = math.isnan(float(scalar)) if math.isfinite(number) else str(float(scalar)) != str(number)
+    if lost:  # small floats may lack zero, negative numbers, infinities or NaN
         raise _wrong(value, dtype, f"{dtype.name} has no such value")
     return scalar
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from math import isqrt, prod
+from math import isinf, isnan, isqrt, prod
 from operator import index
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -19,7 +19,7 @@ from zarrscope.dialects import Dialect
 from zarrscope.dialects.pipeline import bytes_codec
 from zarrscope.errors import Refused
 from zarrscope.model.codec_table import kind_of
-from zarrscope.model.dtype import DataType, Fill
+from zarrscope.model.dtype import DataType, Fill, is_small
 from zarrscope.model.fill_value import undefined
 from zarrscope.model.metadata import ArrayMetadata, CodecSpec, Configuration, RegularGrid
 from zarrscope.model.typestr import from_numpy
@@ -236,11 +236,20 @@ def as_fill(value: object, dtype: DataType) -> Fill:
             scalar = np.array(value, dtype.numpy)[()]
         if np.ndim(scalar):
             raise ValueError("one value is needed")
-        if _differs(scalar, value):
+        if _small_differs(scalar, value) if is_small(dtype) else _differs(scalar, value):
             raise ValueError(f"{scalar} would be stored")
     except (ValueError, TypeError, OverflowError) as error:
         raise Refused(f"The fill value {value!r} does not fit the data type {dtype.name}: {error}") from None
     return Fill(scalar)
+
+
+def _small_differs(scalar: Any, value: Any) -> bool:
+    """Like `_differs`, for the types of ml_dtypes: their integers wrap around, and some floats lack 0, NaN or
+    infinities."""
+    found, wanted = float(scalar), float(value)
+    if "int" in scalar.dtype.name:
+        return found != wanted
+    return isnan(found) != isnan(wanted) or (isinf(wanted) and found != wanted)
 
 
 def _differs(scalar: Any, value: Any) -> bool:
