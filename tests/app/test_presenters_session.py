@@ -78,6 +78,18 @@ def test_an_address_that_failed_can_be_retried(shelf: Shelf, workspace: Workspac
     assert session.state.sentence == ""
 
 
+def test_an_address_that_failed_is_shown_whole(shelf: Shelf, workspace: Workspace, mailbox: Mailbox) -> None:
+    """The advice is to check the address, of which only the last part was visible."""
+    address = f"{shelf.address}/deep/er"
+    session = workspace.open(address)
+    mailbox.run_until(lambda: session.state.status is SessionStatus.FAILED)
+    assert session.state.crumbs == ((address, "/"),)
+    small_image(shelf)
+    session = workspace.open(f"{shelf.address}/image")
+    mailbox.run_until(settled(session))
+    assert session.state.crumbs[0][0] == session.name
+
+
 def test_an_address_that_failed_leaves_no_view_loading(shelf: Shelf, workspace: Workspace, mailbox: Mailbox) -> None:
     session = workspace.open(shelf.address)
     mailbox.run_until(lambda: session.state.status is SessionStatus.FAILED)

@@ -151,6 +151,7 @@ class _Trail(QFrame):
         self._parts = []
         # Show the first crumb and the last few; the others are reached through the tree.
         shown = crumbs if len(crumbs) <= 5 else (crumbs[0], *crumbs[-3:])
+        most = 40 if len(crumbs) > 1 else 100  # a place that did not open shows its whole address
         for place, (label, path) in enumerate(shown):
             if place:
                 gap = Label()
@@ -159,7 +160,9 @@ class _Trail(QFrame):
                 self._row.addWidget(gap)
             button = QToolButton()
             button.setAutoRaise(True)
-            button.setText(literal(label if len(label) <= 40 else f"{label[:18]}…{label[-18:]}"))
+            button.setText(
+                literal(label if len(label) <= most else f"{label[: most // 2 - 2]}…{label[2 - most // 2 :]}")
+            )
             button.setToolTip(tip(label))
             button.setCursor(Qt.CursorShape.ArrowCursor)
             button.clicked.connect(lambda _=False, path=path: go(path))

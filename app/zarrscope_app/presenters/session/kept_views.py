@@ -17,7 +17,7 @@ from zarrscope_app.presenters.image.blending import Other
 from zarrscope_app.presenters.image.saved_view import restore_labels, whole_view
 from zarrscope_app.presenters.session.part import SessionPart
 from zarrscope_app.presenters.session.state_text import decode_view, encode_view
-from zarrscope_app.presenters.session.view_models import crumbs, place_name
+from zarrscope_app.presenters.session.view_models import crumbs
 from zarrscope_app.presenters.settings import Settings
 from zarrscope_app.presenters.tree.presenter import TreePresenter
 
@@ -91,7 +91,7 @@ class KeepsViews(SessionPart):
         return self._seen
 
     def _saw(self, image: Image) -> None:
-        name = " ▸ ".join(label for label, _ in crumbs(place_name(self.url), image.path, self.tree.titles))
+        name = " ▸ ".join(label for label, _ in crumbs(self.url, image.path, self.tree.titles))
         before = [other for other in self._seen if (other.image.path, other.image.name) != (image.path, image.name)]
         self._seen = (Other(name, image), *before)[:MOST_SEEN]
 
@@ -106,7 +106,7 @@ class KeepsViews(SessionPart):
     @property
     def bookmark_label(self) -> str:
         """A name for the displayed view: "cells.zarr ▸ 0 · t 0 z 31"."""
-        place = " ▸ ".join(label for label, _ in crumbs(place_name(self.url), self._path, self.tree.titles))
+        place = " ▸ ".join(label for label, _ in crumbs(self.url, self._path, self.tree.titles))
         sliders = [axis for axis in self.slice.state.axes if axis.role == "slider"]
         return strings.joined(place, " ".join(f"{axis.title} {axis.index}" for axis in sliders))
 

@@ -456,7 +456,7 @@ class Session(
             self._path,
             self.name,
             f"• {self.name}" if unsaved else self.name,
-            crumbs(self.name, self._path, self.tree.titles),
+            crumbs(self.url, self._path, self.tree.titles, whole=hierarchy is None and not opening),
             strings.clean(self.url.rstrip("/") + (self._path if self._path != "/" and hierarchy is not None else "")),
             strings.joined(self._note[1], facts) or (strings.OPENING if opening else ""),
             self.tabs.front,

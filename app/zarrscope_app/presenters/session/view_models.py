@@ -97,9 +97,10 @@ def facts_of(
     )
 
 
-def crumbs(name: str, path: str, titles: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    """(label, path) from the root to a node. `titles`: path → a label in place of the node's name: "well A/1"."""
+def crumbs(url: str, path: str, titles: Mapping[str, str], *, whole: bool = False) -> tuple[tuple[str, str], ...]:
+    """(label, path) from the root to a node. `titles`: path → a label in place of the node's name: "well A/1".
+    `whole`: the root's label is the whole address, to be checked where nothing could be opened."""
     parts = [part for part in path.split("/") if part]
     paths = ["/" + "/".join(parts[: i + 1]) for i in range(len(parts))]
     beneath = [(titles.get(at) or strings.clean(part, 60), at) for part, at in zip(parts, paths, strict=True)]
-    return ((name, "/"), *beneath)
+    return ((strings.clean(url) if whole else place_name(url), "/"), *beneath)
