@@ -344,6 +344,7 @@ status("a page for everything", "200 OK", "Content-Type: text/html; charset=utf-
 status("a page without a type", "200 OK", body=b"\n  " + PAGE)
 status("an error in JSON for everything", "200 OK", "Content-Type: application/json", body=b'{"error": "not found"}')
 status("an empty object for everything", "200 OK", "Content-Type: application/json", body=b"{}\n")
+status("nothing for everything", "200 OK", body=b"")
 status("an empty array for everything", "200 OK", body=b"[]")
 status("null for everything", "200 OK", body=b"null")
 

@@ -109,7 +109,7 @@ ANSWERS: dict[str, tuple[Any, str]] = {
     "500": (answered("500 Internal Server Error", b""), "500"),
     "503 once": (answered("503 Slow Down", b"", "Retry-After: 1", times=2), SAME),
     "503": (answered("503 Slow Down", b"", "Retry-After: 0"), "503"),
-    "503 for a day": (answered("503 Slow Down", b"", "Retry-After: 86400"), "asks to wait 86,4?00 seconds"),
+    "503 for a day": (answered("503 Slow Down", b"", "Retry-After: 86400"), "asks to wait 24 hours"),
     "cut short": (cut, "request failed|connection failed"),
     "cut short once": (cut_once, SAME),
     "reset once": (reset_once, SAME),

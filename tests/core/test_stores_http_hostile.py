@@ -95,6 +95,7 @@ OUTCOMES: dict[str, str | tuple[str, str, str]] = {
     "errors in json that differ": "an error in JSON",
     "an empty object for everything": "an empty JSON object",
     "an empty array for everything": "an empty JSON array",
+    "nothing for everything": "with nothing instead",
     "null for everything": "the JSON value null",
     "pages that differ": "a web page",
     "a page in parts": "a web page",
@@ -154,7 +155,12 @@ def test_what_a_behaviour_comes_to(name: str, monkeypatch: pytest.MonkeyPatch) -
     assert server.sent < 200 << 20
 
 
-EMPTY = ["an empty object for everything", "an empty array for everything", "null for everything"]
+EMPTY = [
+    "an empty object for everything",
+    "an empty array for everything",
+    "null for everything",
+    "nothing for everything",
+]
 
 
 @pytest.mark.parametrize("name", [*EMPTY, "a page for everything", "denied alike"])
@@ -183,6 +189,30 @@ def test_empty_attributes_stay_a_value() -> None:
         assert [store.get(key) for key in ("zarr.json", ".zattrs")] == [b"{}", b"{}"]
         assert len(server.asked) == 3
         store.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("speaks SSH", "breaks the rules of HTTP"),
+        ("bad chunk sizes", "breaks the rules of HTTP"),
+        ("head of one endless line", "breaks the rules of HTTP"),
+        ("redirects to a file", "redirects to something that is no address of the web"),
+        ("wait until 2100", "asks to wait 2"),
+        ("wait for a day", "asks to wait 24 hours"),
+    ],
+)
+def test_the_reason_is_one_plain_sentence(name: str, said: str) -> None:
+    """The words of the library had several lines, and the address with its token."""
+    with hostile(name, {}) as server:
+        store = HTTPStore(server.url + "/x?token=SECRET", PATIENT)
+        with pytest.raises(Unreadable) as caught:
+            store.get("a")
+        store.close()
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert "SECRET" not in str(caught.value)
+    assert "seconds" not in (caught.value.advice or "")
 
 
 @pytest.mark.parametrize("name", ["expired token", "expired address"])

@@ -260,7 +260,12 @@ def _length_of_part(response: ClientResponse, part: ByteRange) -> int | None:
 
 # ---------------------------------------------------------------------- pages
 WEB_PAGE, JSON_ERROR = "a web page", "an error in JSON"
-EMPTY_JSON = {b"{}": "an empty JSON object", b"[]": "an empty JSON array", b"null": "the JSON value null"}
+EMPTY = {
+    b"": "nothing",
+    b"{}": "an empty JSON object",
+    b"[]": "an empty JSON array",
+    b"null": "the JSON value null",
+}
 """Whole bodies with which some services answer for every key → their names."""
 _LONGEST_EMPTY = 8
 """The most bytes of such a body, with spaces and the end of its line."""
@@ -275,7 +280,7 @@ def instead_of_value(response: ClientResponse, body: bytes) -> str:
     if response.headers.get("Content-Type", "")[:9].lower() == "text/html" or begins_as_page(body):
         return WEB_PAGE
     if len(body) <= _LONGEST_EMPTY:
-        return EMPTY_JSON.get(body.strip(), "")
+        return EMPTY.get(body.strip(), "") if response.status == 200 else ""
     return JSON_ERROR if _ERROR_START(body) else ""
 
 

@@ -25,11 +25,17 @@ def reason_of(error: BaseException) -> str:
         number = 0 if isinstance(cause, ssl.SSLError) else cause.errno or 0
         reason = os.strerror(number) if number > 0 else cause.strerror or str(cause)
         return f"{host}:{port} cannot be reached: {reason}"
-    if type(error).__name__ == "TooManyRedirects":
+    name = type(error).__name__
+    if name == "TooManyRedirects":
         return "the server redirects again and again"
-    if type(error).__name__ == "ClientPayloadError":
+    if name in ("NonHttpUrlRedirectClientError", "InvalidUrlRedirectClientError"):
+        return "the server redirects to something that is no address of the web"
+    if name == "ClientPayloadError":
         return "the answer broke off before its end"
-    return str(error) or type(error).__name__
+    if name == "ClientResponseError":  # its text has several lines and repeats the address
+        rule = str(getattr(error, "message", "")).partition("\n")[0].partition(": b'")[0].rstrip(":. ")
+        return f"the answer breaks the rules of HTTP ({rule})" if rule else "the answer breaks the rules of HTTP"
+    return str(error) or name
 
 
 def advice_for(status: int) -> str:

@@ -29,7 +29,7 @@ from zarrscope.model.storage import ByteRange
 from zarrscope.runtime.tuning import IN_FLIGHT
 from zarrscope.stores import web_index
 from zarrscope.stores.body import (
-    EMPTY_JSON,
+    EMPTY,
     CutShort,
     NeedsWhole,
     begins_otherwise,
@@ -40,7 +40,7 @@ from zarrscope.stores.body import (
 )
 from zarrscope.stores.failed_responses import EXPIRED, NO_ACCESS, NO_BUCKET, OF_EXPIRED, advice_for, reason_of
 from zarrscope.stores.local.links import no_end
-from zarrscope.stores.network import Network, network, others, seconds_asked_for
+from zarrscope.stores.network import Network, network, others, seconds_asked_for, told_in_words
 from zarrscope.stores.registry import Mode, StoreOptions
 from zarrscope.stores.remote import RemoteStore
 from zarrscope.stores.store import Store
@@ -276,7 +276,7 @@ class HTTPStore(RemoteStore):
             pause = max(asks_for, self.network.pause_after(attempt))
             waited += pause
             if waited > self.network.patience and asks_for:
-                advice = f"The server asks to wait {asks_for:,.0f} seconds: try again then."
+                advice = f"The server asks to wait {told_in_words(asks_for)}: try again then."
             if attempt >= attempts or waited > self.network.patience:
                 raise Unreadable(why, store=self.url, key=key or None, advice=advice)
             await asyncio.sleep(pause)
@@ -389,9 +389,9 @@ class HTTPStore(RemoteStore):
     async def _instead(self, response: ClientResponse, key: str, first: bytes, other: str) -> bool:
         """Decides about a response that may be a web page or an error (`other`). Returns False if it is the value after
         all, and True if the value counts as absent. Raises Denied if it is one that does not mean absence."""
-        empty = other in EMPTY_JSON.values()
+        empty = other in EMPTY.values()
         if empty and key.endswith(".zattrs") and self._of_nothing is None and self._asking is None:
-            return False  # attributes are often empty; a request to rule out anything else would delay each opening
+            return False  # attributes are often empty: a further request would delay the opening of every such store
         of_nothing = await self._answer_of_nothing() or _AbsentAnswer(0)
         catches_all = bool(of_nothing.page)
         if not shows(first, other, of_nothing.page):
@@ -416,7 +416,10 @@ class HTTPStore(RemoteStore):
             try:
                 async with self._asked(key, None, beside=True) as response:
                     if response.status not in _AGAIN:
-                        page = instead_of_value(response, await self._beginning(response))
+                        first = await self._beginning(response)
+                        if not first and not response.content.at_eof():
+                            continue
+                        page = instead_of_value(response, first)
                         found = _AbsentAnswer(response.status, page if response.status == 200 else "")
                         return replace(found, tag=response.headers.get("ETag"), size=total_of(response))
             except (*self._failures, self._client_error):

@@ -62,6 +62,14 @@ def network(options: Mapping[str, Any] | None = None) -> Network:
     return Network(**given)
 
 
+def told_in_words(seconds: float) -> str:
+    """A time in the largest unit of which it has at least two: "90 seconds", "24 hours"."""
+    for size, unit in ((86_400, "days"), (3600, "hours"), (60, "minutes")):
+        if seconds >= 2 * size:
+            return f"{seconds / size:,.0f} {unit}"
+    return f"{seconds:,.0f} second{'s' * (round(seconds) != 1)}"
+
+
 def seconds_asked_for(text: str) -> float:
     """The seconds that a server asks to wait, from `text`, the value of its header Retry-After; 0 if it is empty or
     invalid."""

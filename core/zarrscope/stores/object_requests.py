@@ -29,7 +29,7 @@ from zarrscope.runtime.memo import Memo
 from zarrscope.stores import google_keys
 from zarrscope.stores.address_options import split_options
 from zarrscope.stores.credentials import SERVICES, BucketLogin, GivenKeys, logins, no_keys, not_used, passed_over
-from zarrscope.stores.network import network, others
+from zarrscope.stores.network import network, others, told_in_words
 from zarrscope.stores.remote import RemoteStore
 from zarrscope.stores.service_answers import (
     ABOUT_LOGINS,
@@ -261,7 +261,7 @@ class BucketRequests(RemoteStore):
                         if lists and not asked_for:  # obstore has made all attempts
                             raise failed from cause(error)
                         if waited + asked_for > self.network.patience:
-                            failed.advice = f"The service asks to wait {asked_for:,.0f} seconds: try again then."
+                            failed.advice = f"The service asks to wait {told_in_words(asked_for)}: try again then."
                             raise failed from cause(error)
                         pause = max(pause, asked_for)
                     waited += pause
