@@ -20,6 +20,7 @@ from zarrscope.runtime.threads import Mailbox
 from zarrscope.stores.memory import MemoryStore
 from zarrscope_app import cli
 from zarrscope_app.presenters import Session, SessionStatus, Workspace, strings
+from zarrscope_app.presenters.chunks.coloring import shades_of
 from zarrscope_app.presenters.chunks.missing import next_missing, part_around, step_of
 from zarrscope_app.presenters.chunks.presenter import ChunksPresenter
 from zarrscope_app.presenters.chunks.view_models import (
@@ -515,10 +516,17 @@ def test_cells_are_coloured_by_size_or_by_ratio(shelf: Shelf, workspace: Workspa
     chunks.color_by("ratio")
     state = chunks.state
     assert state.shades is not None
-    assert state.scale == ("1 to 2", "1 to 1.41", "1 to 1"), "half of the last chunk lies beyond the array"
+    assert state.scale == ((0, "1 to 2"), (0.5, "1 to 1.41"), (1, "1 to 1")), "half of the last chunk is beyond"
     assert state.shades[0].tolist() == [1, 1, 0]
     chunks.color_by("beauty")
     assert chunks.state.colored_by == "ratio"
+
+
+def test_the_legend_names_no_value_twice() -> None:
+    sizes = np.array([[14_840, 14_900], [14_950, 15_000]])
+    shades, scale = shades_of(np.ones((2, 2), np.int64), sizes)
+    assert scale == ((0, "14.5 KiB"), (1, "14.6 KiB")), "the middle has the words of an end"
+    assert (float(shades.min()), float(shades.max())) == (0, 1)
 
 
 def test_sizes_are_drawn_as_bars() -> None:

@@ -339,9 +339,9 @@ class ChunksPane(QWidget):
                 shown.show_part(parts[number])
 
     def _ramp(self, state: ChunkMap) -> Iterator[str]:
-        """The part of the legend about the colours: the values of three of them, if the stored chunks differ."""
+        """The part of the legend about the colours: the values of some of them, if the stored chunks differ."""
         base, accent = self.palette().base().color(), self.palette().highlight().color()
-        for share, told in zip((0, 0.5, 1), state.scale, strict=False):
+        for share, told in state.scale:
             ink = mix(base, accent, PALEST + (1 - PALEST) * share)
             before = "" if share else f"{LEGEND[PRESENT]} &nbsp; "
             yield f"{before}<span style='color: {ink.name()}'>{_SIGNS[PRESENT]}</span>&nbsp;{told}"

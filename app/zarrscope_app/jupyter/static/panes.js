@@ -48,7 +48,7 @@ function makePanes(ui) {
       c.scanning ? el("button", { onclick: () => send("chunks.cancel") }, w["chunk-list-stop"]) : el("button", { onclick: () => send("chunks.refresh") }, w["chunk-refresh"])),
     c.sentence ? el("p", { class: "zs-note" }, c.sentence) : "",
     el("div", { class: "zs-chunks" }, rows ? el("div", { class: "zs-mapbox" }, el("span", { class: "zs-quiet" }, `${c.row_axis || ""} ↓  ${c.column_axis || ""} →`), canvas,
-      el("div", { class: "zs-legend" }, c.legend.map((text, k) => c.cells.some((row) => row.includes(String(k))) ? el("span", {}, el("i", { class: "c" + k }), text) : ""), c.scale.map((text, k) => el("span", {}, el("i", { class: "c1", style: `opacity: ${0.3 + 0.35 * k}` }), text)))) : "",
+      el("div", { class: "zs-legend" }, c.legend.map((text, k) => c.cells.some((row) => row.includes(String(k))) ? el("span", {}, el("i", { class: "c" + k }), text) : ""), c.scale.map(([share, text]) => el("span", {}, el("i", { class: "c1", style: `opacity: ${0.3 + 0.7 * share}` }), text)))) : "",
     el("div", { class: "zs-counts" }, list(c.items), c.chosen ? el("div", { class: "zs-chosen" }, el("h4", {}, c.chosen.title), list(c.chosen.items), c.chosen.sentence ? el("p", { class: c.chosen.failed ? "er" : "" }, c.chosen.sentence) : "",
       inside ? [el("h4", {}, c.inner.title), c.inner.fixed.map(([axis, at, low, high]) => captioned(axis, el("input", { type: "number", min: low, max: high, value: at, "aria-label": axis, onchange: (e) => send("chunks.set_inner", axis, +e.target.value) }))), el("div", {}, inside)] : "",
       c.chosen.parts.map((part) => [el("h4", {}, part.title), list(part.items), part.text ? el("pre", {}, part.text) : ""]),

@@ -45,10 +45,10 @@ def values_of(array: Array, axes: tuple[int, int], window: PlanePart, step: tupl
 
 def shades_of(
     there: NDArray[np.int64], sizes: NDArray[np.int64], values: NDArray[np.float64] | None = None
-) -> tuple[NDArray[np.float32], tuple[str, ...]]:
-    """The strength of each cell's colour, from 0 for the smallest value to 1 for the largest; and the values of the
-    strengths 0, 0.5 and 1 in words, nothing if all cells have one value. With `values`, the decoded bytes, the value is
-    the ratio, otherwise the stored size."""
+) -> tuple[NDArray[np.float32], tuple[tuple[float, str], ...]]:
+    """The strength of each cell's colour, from 0 for the smallest value to 1 for the largest; and (strength, value in
+    words) for the strengths 0, 0.5 and 1: without 0.5 if its words are those of an end, nothing if all cells have one
+    value. With `values`, the decoded bytes, the value is the ratio, otherwise the stored size."""
     known = (there > 0) & (sizes > 0)
     if not known.any():
         return np.zeros(there.shape, np.float32), ()
@@ -60,7 +60,10 @@ def shades_of(
     if low == high or words(low) == words(high):  # a difference that the legend could not name
         return np.ones(there.shape, np.float32), ()
     shades = np.clip((found - low) / (high - low), 0, 1).astype(np.float32)
-    return shades, tuple(words(value) for value in (low, (low + high) / 2, high))
+    named = [(share, words(low + share * (high - low))) for share in (0.0, 0.5, 1.0)]
+    if named[1][1] in (named[0][1], named[2][1]):
+        del named[1]
+    return shades, tuple(named)
 
 
 def size_text(value: float) -> str:

@@ -357,7 +357,7 @@ class ChunksPresenter(ChoosesChunk):
 
     def _cells(
         self, array: Array, fixed: ChunkIndex
-    ) -> tuple[NDArray[np.uint8] | None, NDArray[np.float32] | None, tuple[str, ...]]:
+    ) -> tuple[NDArray[np.uint8] | None, NDArray[np.float32] | None, tuple[tuple[float, str], ...]]:
         if self._plane is None or self._inventory is None:
             return None, None, ()
         there, sizes = self._plane

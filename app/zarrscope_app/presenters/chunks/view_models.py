@@ -104,8 +104,9 @@ class ChunkMap:
     """Whether the node has a picture, so that `show_in_image` shows the chosen chunk there."""
     colored_by: str = "size"
     """The value by which the cells are coloured, an id of COLORINGS."""
-    scale: tuple[str, ...] = ()
-    """That value for the shades 0, 0.5 and 1, in words; empty if all cells have one value."""
+    scale: tuple[tuple[float, str], ...] = ()
+    """(shade, that value in words) for the least shade, a middle one if its words differ, and the greatest; empty if
+    all cells have one value."""
     proportion: float = 1.0
     """The height of a cell, as a multiple of its width: that of a chunk, unless the cells would be too narrow."""
 
