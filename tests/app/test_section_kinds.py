@@ -159,6 +159,23 @@ def test_very_many_labels_are_shown_in_part_and_that_is_said() -> None:
     assert labels.notes == (f"{1000 - MOST_ROWS} more: see All fields.",)
 
 
+@pytest.mark.parametrize(
+    "block", [{"bioformats2raw.layout": 3}, {"ome": {"version": "0.5", "bioformats2raw.layout": 3}}]
+)
+def test_a_series_says_where_the_pixel_sizes_are(block: dict[str, Any]) -> None:
+    (section,) = sections_of(Subject(block))
+    assert (section.title, section.rows, meaning_of((section,))) == ("Series", (), "Series")
+    assert section.notes == (
+        "Pixel sizes and channels are those of each image: choose one in the tree, or select several there to edit "
+        "them together.",
+    )
+
+
+def test_a_plate_of_a_series_is_a_plate() -> None:
+    found = sections_of(Subject({**PLATE, "bioformats2raw.layout": 3}))
+    assert [each.id for each in found] == [each.id for each in sections_of(Subject(PLATE))]
+
+
 def test_plates_and_wells_have_names_and_acquisitions() -> None:
     stated = {label: text for label, text in texts(PLATE).items() if text}
     assert stated == {
@@ -166,6 +183,7 @@ def test_plates_and_wells_have_names_and_acquisitions() -> None:
     }  # fmt: skip
     section, _ = sections_of(subject(PLATE))
     assert section.notes[0] == "2 rows × 1 column, 1 well."
+    assert "are those of each image" in section.notes[-1]
     assert "no name of its own" in section.notes[1]
     assert typed(PLATE, "name of plate", "assay")["plate"]["name"] == "assay"
     assert typed(PLATE, "acquisition 7: name", "second")["plate"]["acquisitions"][0]["name"] == "second"

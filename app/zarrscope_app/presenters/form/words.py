@@ -29,6 +29,7 @@ EXAMPLE_PROPERTY = "5: area=12.5"
 NEW_PROPERTY_HINT = f"Label, name and value, such as {EXAMPLE_PROPERTY}"
 PLATE = "Plate"
 WELL = "Well"
+SERIES = "Series"
 CF = "CF conventions"
 DIMENSIONS = "Dimension names"
 NAME = "name"
@@ -60,12 +61,17 @@ SAVE_OR_REVERT = "Save or revert the changes first; then the other view can be s
 READS_VALUES = "Reading the values from which the contrast of the channels follows …"
 WAITS = "Opened read-only. Open it for writing to apply the typed text. Save does so, too; a second Save writes it."
 WAITING_TEXTS = "Typed, waiting until it is open for writing:"
-NOT_KEPT = "Typed while this was read-only, not saved and not kept for the next start:"
+WAITING_ACTS = "Chosen, waiting until it is open for writing:"
+NOT_KEPT = "Typed or chosen while this was read-only, not saved and not kept for the next start:"
 _CHANGED = "Somebody else changed this meanwhile."
 INVALID_TEXTS = "Typed, not valid:"
 CLOSING_WAITS = (
     "Typed texts wait until this is open for writing; closing loses them. Open for writing keeps this open, and Save "
     "then writes them."
+)
+CLOSING_ACTS_WAIT = (
+    "What you chose waits until this is open for writing; closing loses it. Open for writing keeps this open, and Save "
+    "then writes it."
 )
 CLOSING_INVALID = (
     "A typed text is not valid, so that nothing can be saved: cancel and correct it, or discard the changes."
@@ -76,6 +82,19 @@ CLOSING_ELSEWHERE = (
 )
 CLOSING_UNFIT = "The changes cannot be saved now. Cancel to see the reason in the form, or discard them."
 ADD_AMONG_ALL = "Members are added, removed and renamed among All fields."
+
+
+def acts_wait(titles: Sequence[str], *, texts: bool) -> str:
+    """The sentence about the actions, and perhaps texts, that wait until a place is open for writing."""
+    named = ", ".join(titles)
+    if texts:
+        waits = (
+            f"The typed text and {named} wait until it is open for writing; only the text is kept for the next start."
+        )
+    else:
+        verb, those = ("waits", "it is") if len(titles) == 1 else ("wait", "they are")
+        waits = f"{named} {verb} until it is open for writing; {those} not kept for the next start."
+    return f"Opened read-only. {waits} Save opens it, too; a second Save writes."
 
 
 def changed_meanwhile(texts: int) -> str:
@@ -232,6 +251,10 @@ def well(fields: int) -> str:
 
 
 WELL_NAMES = "A well has no name of its own in OME-Zarr: it is called by its row and column, such as A/1."
+OF_EACH_IMAGE = (
+    "Pixel sizes and channels are those of each image: choose one in the tree, or select several there to edit them "
+    "together."
+)
 
 
 def coarser(factors: str) -> str:

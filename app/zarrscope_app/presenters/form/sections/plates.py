@@ -1,4 +1,4 @@
-"""Plates and wells: their names and contents."""
+"""Collections of images: plates and wells, their names and contents; series, which say only where to edit images."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from zarrscope.ome.collection import role
 from zarrscope.ome.edits import base_of
 from zarrscope.ome.metadata import block
 from zarrscope_app.presenters.form import words
@@ -96,7 +97,8 @@ def _plate_notes(subject: Subject) -> list[str]:
     plate = mapping_at(_ome(subject), "plate")
     if plate is None:
         return []
-    return [words.plate(*(len(_objects(plate, name)) for name in ("rows", "columns", "wells"))), words.WELL_NAMES]
+    counted = words.plate(*(len(_objects(plate, name)) for name in ("rows", "columns", "wells")))
+    return [counted, words.WELL_NAMES, words.OF_EACH_IMAGE]
 
 
 def _well(subject: Subject) -> list[SectionMember]:
@@ -112,9 +114,16 @@ def _well(subject: Subject) -> list[SectionMember]:
 
 def _well_notes(subject: Subject) -> list[str]:
     well = mapping_at(_ome(subject), "well")
-    return [] if well is None else [words.well(len(_objects(well, "images"))), words.WELL_NAMES]
+    return [] if well is None else [words.well(len(_objects(well, "images"))), words.WELL_NAMES, words.OF_EACH_IMAGE]
+
+
+def _series_notes(subject: Subject) -> list[str]:
+    """A series has nothing of its own to edit by meaning: people look there for what its images state."""
+    is_series = isinstance(subject.attributes, Mapping) and role(subject.attributes) == "series"
+    return [words.OF_EACH_IMAGE] if is_series else []
 
 
 ACQUISITIONS = member_section("acquisition", words.ACQUISITIONS, _acquisitions)
 PLATE = member_section("plate", words.PLATE, _plate, _plate_notes)
 WELL = member_section("well", words.WELL, _well, _well_notes)
+SERIES = member_section("series", words.SERIES, lambda subject: [], _series_notes)

@@ -14,14 +14,14 @@ from zarrscope_app.presenters.form.sections.image import AXES, CHANNELS, IMAGE
 from zarrscope_app.presenters.form.sections.labels import LABELS, PROPERTIES
 from zarrscope_app.presenters.form.sections.model import Section, Subject
 from zarrscope_app.presenters.form.sections.pixels import PIXELS, TIME_STEP, takes
-from zarrscope_app.presenters.form.sections.plates import ACQUISITIONS, PLATE, WELL
+from zarrscope_app.presenters.form.sections.plates import ACQUISITIONS, PLATE, SERIES, WELL
 from zarrscope_app.presenters.form.sections.transformations import TRANSFORMATIONS
 from zarrscope_app.presenters.form.view_models import Field, FormSection
 from zarrscope_app.presenters.typed_numbers import typed_number
 
 SECTIONS: tuple[Section, ...] = (
     PIXELS, RESOLUTION, IMAGEJ, COSEM, CHANNELS, TIME_STEP, IMAGE, AXES, TRANSFORMATIONS, LABELS, PROPERTIES, PLATE,
-    ACQUISITIONS, WELL, CF, GEO, DIMENSIONS,
+    ACQUISITIONS, WELL, SERIES, CF, GEO, DIMENSIONS,
 )  # fmt: skip
 
 SIZE = "size/"
