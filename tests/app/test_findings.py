@@ -318,12 +318,35 @@ def test_the_view_is_taken_over(session: Callable[..., Session], place: Path, ma
     mailbox.run_until(lambda: s.edit.dirty_paths == {"/b.zarr"}, SECONDS)
 
 
+def test_what_is_chosen_read_only_says_that_it_waits_and_asks_before_closing(
+    session: Callable[..., Session], place: Path, mailbox: Mailbox
+) -> None:
+    s = session("/a.zarr", writable=False)
+    found = next(each for each in s.edit.state.findings if each.mend)
+    assert s.edit.closing() is None
+    s.edit.mend(found.pointer)
+    state = s.edit.state
+    assert (state.status, state.waits) == (EditStatus.READ_ONLY, True), "Save is possible, which opens it"
+    assert f"{found.mend} waits until it is open for writing; it is not kept for the next start." in state.sentence
+    assert "typed" not in state.sentence, "nothing was typed"
+    asked = s.edit.closing()
+    assert asked is not None
+    assert (asked.opens, asked.can_answer) == (True, True)
+    assert asked.text.splitlines()[-1].strip() == f"/a.zarr: {found.mend}"
+    assert "What you chose waits" in asked.sentence
+    s.edit.edit("size/0", "0.25")
+    assert f"The typed text and {found.mend} wait" in s.edit.state.sentence
+    s.set_writable(True)
+    mailbox.run_until(lambda: s.edit.state.changes >= 2, SECONDS)
+    assert all(each.pointer != found.pointer for each in s.edit.state.findings), "it was mended"
+
+
 def test_what_is_taken_read_only_waits(session: Callable[..., Session], place: Path, mailbox: Mailbox) -> None:
     s = session("/a.zarr", writable=False)
     mailbox.run_until(lambda: s.slice.state.channels != (), SECONDS)
     s.slice.set_levels(0, 10.0, 60.0)
     perform(s, "take-view")
-    assert "Open it for writing" in s.edit.state.sentence
+    assert "Take from the view waits until it is open for writing" in s.edit.state.sentence
     s.set_writable(True)
     mailbox.run_until(lambda: s.edit.state.status is EditStatus.DIRTY, SECONDS)
     assert s.edit.state.changes == 2

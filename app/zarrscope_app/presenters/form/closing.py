@@ -14,23 +14,28 @@ _MOST_LINES = 200
 """The most texts that the question shows one by one."""
 
 
-def closing(drafts: Drafts, diff: str, can_save: bool, waiting: Iterable[tuple[str, str]]) -> Closing | None:
+def closing(
+    drafts: Drafts, diff: str, can_save: bool, waiting: Iterable[tuple[str, str]], acts: Iterable[tuple[str, str]]
+) -> Closing | None:
     """The question; None if nothing would be lost.
 
-    `diff` shows the changes of all drafts, and `waiting` are (path, text) of the texts that wait until the hierarchy is
-    open for writing.
+    `diff` shows the changes of all drafts; `waiting` are (path, text) of the texts, and `acts` (path, title) of the
+    actions that wait until the hierarchy is open for writing.
     """
     invalid = [(path, text) for path, draft in drafts.unsaved().items() for text, _ in draft.errors.values()]
-    texts = [*waiting]
-    if not texts and not drafts.unsaved():
+    texts, chosen = [*waiting], [*acts]
+    later = bool(texts or chosen)
+    if not later and not drafts.unsaved():
         return None
     told = [diff] if diff else []
-    for title, lines in ((words.WAITING_TEXTS, texts), (words.INVALID_TEXTS, invalid)):
+    shown = ((words.WAITING_TEXTS, texts), (words.WAITING_ACTS, chosen), (words.INVALID_TEXTS, invalid))
+    for title, lines in shown:
         if lines:
             told += [title, *(f"  {path}: {strings.clean(text, 200)}" for path, text in lines[:_MOST_LINES])]
-    opens = bool(texts) and not drafts.writable
-    if texts:
-        sentence, can_save = words.CLOSING_WAITS if opens else words.CLOSING_ELSEWHERE, False
+    opens = later and not drafts.writable
+    if later:
+        waits = words.CLOSING_WAITS if texts else words.CLOSING_ACTS_WAIT
+        sentence, can_save = waits if opens else words.CLOSING_ELSEWHERE, False
     else:
         sentence = strings.UNSAVED if can_save else words.CLOSING_INVALID if invalid else words.CLOSING_UNFIT
     answer = command("writable" if opens else "save").label

@@ -17,6 +17,7 @@ from zarrscope.check.finding import Finding
 from zarrscope.ome.edits import Edit
 from zarrscope.runtime.threads import Owner
 from zarrscope_app.presenters.coalesce import CoalescedCall
+from zarrscope_app.presenters.commands import LABELS, command
 from zarrscope_app.presenters.form.closing import closing
 from zarrscope_app.presenters.form.command_lines import command_lines
 from zarrscope_app.presenters.form.draft import Draft
@@ -43,7 +44,7 @@ from zarrscope_app.presenters.form.view_models import (
     Way,
     Whose,
 )
-from zarrscope_app.presenters.form.waiting import Aside, FormAct, Waiting
+from zarrscope_app.presenters.form.waiting import Act, Aside, FormAct, Waiting
 from zarrscope_app.presenters.node_details import NodeDetails
 
 if TYPE_CHECKING:
@@ -249,13 +250,16 @@ class EditPresenter(MemberActions):
     def state(self) -> EditState:
         """The snapshot of the form, which is made when it is first asked for after a change."""
         if self._state is None:
-            self._state = self._with_commands(self._form.state)
+            self._state = self._with_acts(self._with_commands(self._form.state))
         return self._state
 
     @property
     def brief(self) -> EditState:
         """The snapshot without fields and texts, for titles and commands while the form is not displayed."""
-        return self._state if self._state is not None else self._form.brief
+        return self._state if self._state is not None else self._with_acts(self._form.brief)
+
+    def _with_acts(self, state: EditState) -> EditState:
+        return self._waiting.with_acts(state, None if self._several is None else self._several.waiting)
 
     def _with_commands(self, state: EditState) -> EditState:
         """The state with a command beside the section of the channels, which copies the settings of the displayed
@@ -377,21 +381,18 @@ class EditPresenter(MemberActions):
             self._text_checks.ask_json(text, draft, told)
 
     # ------------------------------------------------------------------ changes by meaning
-    def change(self, asked: Sequence[Asked]) -> None:
-        """Makes changes as one action, all of them or none, to each node; they wait until they can be written."""
-        self._when_writable(lambda form: form.change(asked))
-
     def mend(self, pointer: str) -> None:
         """Makes the correction that the finding at `pointer` offers. If the hierarchy is read-only, the correction
         waits until it is open for writing."""
         later = self._one.mend_later(pointer) if self._several is None and not self._drafts.writable else None
-        self._when_writable(later or (lambda form: form.mend(pointer)))
+        title = next((each.mend for each in self.state.findings if each.pointer == pointer), "") or LABELS["mend"]
+        self._when_writable(title, later or (lambda form: form.mend(pointer)))
 
-    def _when_writable(self, act: FormAct) -> None:
+    def _when_writable(self, title: str, act: FormAct) -> None:
         if self._drafts.writable:
             act(self._form)
         else:
-            self._waiting.add(act, self._drafts)
+            self._waiting.add(Act(title, act), self._drafts)
             self._refresh()
 
     def locate(self, pointer: str) -> str:
@@ -412,7 +413,7 @@ class EditPresenter(MemberActions):
     def take_view(self) -> None:
         """Copies contrast, colours and visibility of the displayed picture into the form, without saving them."""
         if changes := self._view_changes():
-            self.change(changes)
+            self._when_writable(command("take-view").label, lambda form: form.change(changes))
 
     # ------------------------------------------------------------------ saving
     @property
@@ -442,12 +443,17 @@ class EditPresenter(MemberActions):
     def closing(self) -> Closing | None:
         """The question before the hierarchy is closed; None if nothing would be lost."""
         diff = self.diff_of_all().unified if self.dirty_paths else ""
-        return closing(self._drafts, diff, self.can_save_all, self.waiting_texts)
+        return closing(self._drafts, diff, self.can_save_all, self.waiting_texts, self.waiting_acts)
 
     @property
     def waiting_texts(self) -> list[tuple[str, str]]:
         """(path, text) of the texts that wait until the hierarchy is open for writing."""
         return [(", ".join(each.paths), text) for each in self.waiting_edits for text in each.texts.values()]
+
+    @property
+    def waiting_acts(self) -> list[tuple[str, str]]:
+        """(path, title) of the actions that wait until the hierarchy is open for writing; they end with the process."""
+        return [(", ".join(paths), title) for paths, title in self._waiting.all_acts(self.several)]
 
     @property
     def waiting_edits(self) -> list[Aside]:

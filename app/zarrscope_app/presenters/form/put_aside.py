@@ -142,7 +142,7 @@ class PutAside:
         form.type_again(aside.texts)
         form.show(hierarchy, aside.paths)
         for act in aside.acts:
-            act(form)
+            act.perform(form)
 
 
 def _read(hierarchy: Hierarchy, aside: Aside) -> _Read:

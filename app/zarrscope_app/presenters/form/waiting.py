@@ -7,14 +7,26 @@ from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Literal
 
+from zarrscope_app.presenters.form import words
 from zarrscope_app.presenters.form.drafts import Drafts
 from zarrscope_app.presenters.form.protocol import Form
+from zarrscope_app.presenters.form.view_models import EditState, EditStatus
 
 if TYPE_CHECKING:
     from zarrscope.jsondoc.document import Document
 
 FormAct = Callable[[Form], object]
 """An action on the form for which it was requested."""
+
+
+@dataclass(frozen=True)
+class Act:
+    """An action on a form that waits until the hierarchy is open for writing. It ends with the process: it may hold the
+    picture of that moment, or a finding about an unsaved document."""
+
+    title: str
+    """The label of the command, as a person chose it."""
+    perform: FormAct
 
 
 def digest(document: Document) -> str:
@@ -30,7 +42,7 @@ class Aside:
     paths: tuple[str, ...]
     texts: dict[str, str] = field(default_factory=dict)
     """Id of a field → the text typed into it."""
-    acts: list[FormAct] = field(default_factory=list)
+    acts: list[Act] = field(default_factory=list)
     bases: dict[str, str] = field(default_factory=dict)
     """Path of a node → `digest` of the document to which the texts were typed."""
     kind: Literal["group", "array"] = "group"
@@ -51,7 +63,7 @@ class Waiting:
         self.here = Aside(("/",))
         self._aside: dict[tuple[str, ...], Aside] = {}
         """Paths of nodes → the requests for their form."""
-        self._together: list[FormAct] = []
+        self._together: list[Act] = []
         """The actions for the displayed form of several nodes."""
 
     def __bool__(self) -> bool:
@@ -68,7 +80,7 @@ class Waiting:
         self.here.texts[id] = text
         self._note(drafts)
 
-    def add(self, act: FormAct, drafts: Drafts) -> None:
+    def add(self, act: Act, drafts: Drafts) -> None:
         """Keeps an action for the selected node, or for the nodes that are selected together."""
         if drafts.together:
             self._together.append(act)
@@ -90,6 +102,20 @@ class Waiting:
             self.here.paths = (path,)
             self._aside[path,] = self.here
         self.here = self._aside.pop((to,), Aside((to,)))
+
+    def with_acts(self, state: EditState, together: Mapping[str, str] | None) -> EditState:
+        """The state with the sentence about the actions that wait for the displayed form. `together`: the texts that
+        wait for the nodes that are selected together; None while the form of one node is displayed."""
+        acts, texts = (self.here.acts, self.texts) if together is None else (self._together, together)
+        if not acts or state.status is not EditStatus.READ_ONLY:
+            return state
+        titles = tuple(dict.fromkeys(act.title for act in acts))
+        return replace(state, sentence=words.acts_wait(titles, texts=bool(texts)), waits=True)
+
+    def all_acts(self, together: tuple[str, ...]) -> list[tuple[tuple[str, ...], str]]:
+        """(paths, title) of every action that waits. `together`: the nodes whose common form is displayed."""
+        waits = [(each.paths, act) for each in (self.here, *self._aside.values()) for act in each.acts]
+        return [(paths, act.title) for paths, act in (*waits, *((together, act) for act in self._together))]
 
     def put_aside(self, paths: tuple[str, ...], texts: Mapping[str, str], drafts: Drafts) -> None:
         """Keeps the requests for a form of several nodes that is no longer displayed."""
@@ -146,4 +172,4 @@ class Waiting:
         else:
             acts, self.here.acts = self.here.acts, []
         for act in acts:
-            act(form)
+            act.perform(form)

@@ -190,11 +190,12 @@ class Workspace:
             self.close(session)
 
     def lost_texts(self) -> str:
-        """The texts typed while a place was read-only that the end of the process loses, because nothing can be kept
-        for the next start; as lines to print, "" for none."""
+        """The actions chosen while a place was read-only, which the end of the process loses, and the texts typed
+        meanwhile if nothing can be kept for the next start; as lines to print, "" for none."""
         lines = []
         for session in self.sessions:
-            if not session.keeps_unsaved and (texts := session.edit.waiting_texts):
+            texts = [] if session.keeps_unsaved else session.edit.waiting_texts
+            if texts := [*texts, *session.edit.waiting_acts]:
                 lines.append(f"{strings.clean(without_numbers(session.url))}: {words.NOT_KEPT}")
                 lines += [f"  {strings.clean(path)}: {strings.clean(text, 2000)}" for path, text in texts]
         return "\n".join(lines)
