@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import json
 import weakref
 from collections.abc import Iterator
 from pathlib import Path
@@ -537,6 +538,39 @@ def test_keys_work_in_a_panel_that_was_taken_out(robot: QtRobot, shelf: Shelf) -
 
 
 LONG = "measured on monday in the other room"
+
+
+def test_beside_a_long_name_a_sign_has_no_rest_of_its_text(
+    robot: QtRobot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """ "…" or "2-…" would say nothing; the sign says that something is wrong, and its tooltip says what."""
+    from zarrscope_app.qt.tree import _RowPainter
+
+    with zarrscope.open(tmp_path / "x.zarr", "w-") as made:
+        for name in (LONG, "b"):
+            made.create_array(f"/{name}", shape=(4, 4), dtype="u1")
+            document = tmp_path / "x.zarr" / name / "zarr.json"
+            document.write_text(json.dumps({**json.loads(document.read_text()), "fill_value": [1]}))
+    robot.open(str(tmp_path / "x.zarr"))
+    view = robot.window.tree.view
+
+    def signed(name: str) -> bool:
+        beside = robot._find(f"/{name}").siblingAtColumn(1)
+        return bool(beside.data()) and beside.data(Qt.ItemDataRole.DecorationRole) is not None
+
+    robot.wait(lambda: signed(LONG) and signed("b"), "the signs and the texts")
+    painted: dict[str, str] = {}
+    usual = _RowPainter.initStyleOption
+
+    def watched(painter: Any, option: Any, index: Any) -> None:
+        usual(painter, option, index)
+        if index.column():
+            painted[index.siblingAtColumn(0).data()] = option.text
+
+    monkeypatch.setattr(_RowPainter, "initStyleOption", watched)
+    painted.clear()
+    not_none(view.viewport()).grab()
+    assert (painted[LONG], painted["b"]) == ("", robot._find("/b").siblingAtColumn(1).data())
 
 
 @pytest.mark.parametrize(("root", "name", "kept"), [("x", "a", True), ("x", LONG, False), (LONG, "a", True)])

@@ -336,6 +336,9 @@ class _RowPainter(QStyledItemDelegate):
     """Paints sentences over both columns, cut at their ends like the texts of the second column; names are cut in the
     middle, and take both columns if the second one has no text."""
 
+    _bare = False
+    """Whether the cell that is painted has room for its icon only."""
+
     def setEditorData(self, editor: QWidget | None, index: QModelIndex) -> None:
         if editor is not None and not is_typed(editor):
             super().setEditorData(editor, index)
@@ -349,11 +352,17 @@ class _RowPainter(QStyledItemDelegate):
         if second or model.is_note(index):
             option.textElideMode = Qt.TextElideMode.ElideRight  # for names the view's own mode is right
         option.rect = view.room(model, index, option.rect)
-        if second and option.rect.width() < _LEAST_TEXT and index.data(Qt.ItemDataRole.DecorationRole) is None:
+        self._bare = second and not view.has_text(index, option.rect)
+        if self._bare and index.data(Qt.ItemDataRole.DecorationRole) is None:
             return
         super().paint(painter, option, index)
         if not second:
             model.note_painted(index)
+
+    def initStyleOption(self, option: QStyleOptionViewItem | None, index: QModelIndex) -> None:
+        super().initStyleOption(option, index)
+        if self._bare and option is not None:
+            option.text = ""
 
 
 class _View(QTreeView):
@@ -396,6 +405,11 @@ class _View(QTreeView):
         split = max(header.sectionViewportPosition(1), min(end, most))
         room.setLeft(split) if index.column() else room.setRight(split - 1)
         return room
+
+    def has_text(self, index: QModelIndex, room: QRect) -> bool:
+        """Whether the text of a cell of the second column is painted: not where only its first letters would be."""
+        beside = _ICON if index.data(Qt.ItemDataRole.DecorationRole) is not None else 0
+        return room.width() - beside >= _LEAST_TEXT
 
     def sizeHintForColumn(self, column: int) -> int:
         """The second column is as wide as its texts: see `room` for names that are too long beside them."""
