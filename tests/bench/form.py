@@ -4,8 +4,9 @@
 
 The document holds a list of 25,000 numbers, one of 25,000 objects, and an image. Each stage is an act: unfolding,
 turning pages, the JSON text, an edit, its review, saving, a conflict with another writer. Meanwhile a beat comes every
-5 ms, as in heartbeat.py; what is reported of a stage is the gap between beats (median, p99, max) and the most computing
-of the window's own thread in one gap. A gap far above that is another process' doing, or a wait for Python's lock.
+5 ms, as in heartbeat.py; what is reported of a stage is the gap between beats (median, p99, max), the most computing of
+the window's own thread in one gap, and the parts of the longest gap: own work + waiting for a core + the rest, which is
+waiting for Python's lock.
 """
 
 from __future__ import annotations
@@ -190,12 +191,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--megabytes", type=float, default=5.0)
     asked = parser.parse_args()
-    print("| stage | beats | median | p99 | max | own work max |\n|---|---|---|---|---|---|")
+    print("| stage | beats | median | p99 | max | own work max | longest gap |\n|---|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory(prefix="zarrscope-bench-") as folder:
         for gaps in measure(make(Path(folder), asked.megabytes)):
             figures = (gaps.median, gaps.p99, gaps.max, gaps.work_max)
             told = " | ".join(f"{each:.1f} ms" for each in figures)
-            print(f"| {gaps.host} | {gaps.beats} | {told} |", flush=True)
+            parts = " + ".join(f"{each:.0f}" for each in gaps.longest)
+            print(f"| {gaps.host} | {gaps.beats} | {told} | {parts} |", flush=True)
 
 
 if __name__ == "__main__":

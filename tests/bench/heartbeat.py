@@ -54,6 +54,9 @@ class Gaps:
     """The beats that took more than `MOST_WORK`."""
     decoded: float = 0.0
     """MiB decoded a second meanwhile by the load; 0 without one."""
+    longest: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    """The parts of the longest gap beyond `INTERVAL`: own work, waiting for a core that others use, and
+    the rest: waiting for Python's lock, or for the system. The second is 0 where the system does not tell it."""
 
     def __str__(self) -> str:
         figures = f"median {self.median:.1f} ms, p99 {self.p99:.1f} ms, max {self.max:.1f} ms"
@@ -76,6 +79,14 @@ def slowness() -> float:
     return max(1.0, min(taken) / LOOP_SECONDS)
 
 
+def waited() -> float:
+    """The seconds for which this thread was ready to run and had no core; 0 where the system does not tell it."""
+    try:
+        return int(Path("/proc/thread-self/schedstat").read_text("ascii").split()[1]) / 1e9
+    except (OSError, IndexError):  # not Linux, or without these statistics
+        return 0.0
+
+
 class Heart:
     """Records the times of beats; every 16 ms it also calls `gesture`."""
 
@@ -83,17 +94,19 @@ class Heart:
         self.wanted = beats
         self.gaps: list[float] = []
         self._work: list[float] = []
-        self._last: tuple[float, float] | None = None
+        self._waited: list[float] = []
+        self._last: tuple[float, float, float] | None = None
         self._gestures = gestures
         self._next_gesture = 0.0
 
     def beat(self) -> bool:
         """Records one beat; returns False when there are enough."""
-        now, worked = time.perf_counter(), time.thread_time()
+        now, worked, queued = time.perf_counter(), time.thread_time(), waited()
         if self._last is not None:
             self.gaps.append((now - self._last[0]) * 1000)
             self._work.append((worked - self._last[1]) * 1000)
-        self._last = (now, worked)
+            self._waited.append((queued - self._last[2]) * 1000)
+        self._last = (now, worked, queued)
         if now >= self._next_gesture:
             self._next_gesture = now + GESTURE_EVERY
             next(self._gestures)
@@ -103,7 +116,11 @@ class Heart:
         gaps, work = sorted(self.gaps), sorted(self._work)
         late = sum(each > MOST_WORK for each in work)
         p99 = min(len(gaps) - 1, math.ceil(len(gaps) * 0.99) - 1)
-        return Gaps(host, len(gaps), gaps[len(gaps) // 2], gaps[p99], gaps[-1], work[p99], work[-1], late, decoded)
+        at = max(range(len(gaps)), key=self.gaps.__getitem__)
+        parts = self._work[at], self._waited[at]
+        longest = (*parts, max(0.0, gaps[-1] - sum(parts) - INTERVAL * 1000))
+        half = gaps[len(gaps) // 2]
+        return Gaps(host, len(gaps), half, gaps[p99], gaps[-1], work[p99], work[-1], late, decoded, longest)
 
 
 class Load:

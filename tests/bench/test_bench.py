@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 from pathlib import Path
 
 import pytest
@@ -34,3 +35,17 @@ def test_gaps_tell_the_worst_beat() -> None:
     result = heart.result("none")
     assert (result.beats, result.max) == (100, 250.0)
     assert result.median <= result.p99 <= result.max
+
+
+def test_the_longest_gap_is_told_in_parts() -> None:
+    """A thread that sleeps does not compute: what is not a wait for a core is the rest."""
+    heart = heartbeat.Heart(3, itertools.repeat(None))
+    heart.beat()
+    for seconds in (0.01, 0.2, 0.01):
+        time.sleep(seconds)
+        heart.beat()
+    gaps = heart.result("")
+    work, queued, rest = gaps.longest
+    assert gaps.max >= 200
+    assert min(work, queued, rest) >= 0
+    assert work + queued + rest + heartbeat.INTERVAL * 1000 == pytest.approx(gaps.max)

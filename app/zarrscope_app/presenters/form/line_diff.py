@@ -27,7 +27,8 @@ _HUNK = re.compile(r"@@ -(\d+)(,\d+)? \+(\d+)(,\d+)? @@")
 def changed_lines(before: str, after: str, old: str, new: str) -> Iterator[str]:
     """The lines of a unified diff, without line ends; `old` and `new` are the names of the two texts."""
     left, right = before.splitlines(), after.splitlines()
-    if max(map(len, (*left, *right)), default=0) > LONGEST and max(len(before), len(after)) <= MOST_BROKEN:
+    # The length of the texts first: the longest of 250,000 lines is found in one call, which keeps Python's lock.
+    if max(len(before), len(after)) <= MOST_BROKEN and max(map(len, (*left, *right)), default=0) > LONGEST:
         left, right = ([part for line in text for part in _broken(line)] for text in (left, right))
         old, new = f"{old}, long lines broken", f"{new}, long lines broken"
     shorter = min(len(left), len(right))
