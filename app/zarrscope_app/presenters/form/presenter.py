@@ -44,7 +44,7 @@ from zarrscope_app.presenters.form.view_models import (
     Way,
     Whose,
 )
-from zarrscope_app.presenters.form.waiting import Act, Aside, FormAct, Waiting
+from zarrscope_app.presenters.form.waiting import Aside, FormAct, Waiting, WaitingAct
 from zarrscope_app.presenters.node_details import NodeDetails
 
 if TYPE_CHECKING:
@@ -392,7 +392,7 @@ class EditPresenter(MemberActions):
         if self._drafts.writable:
             act(self._form)
         else:
-            self._waiting.add(Act(title, act), self._drafts)
+            self._waiting.add(WaitingAct(title, act), self._drafts)
             self._refresh()
 
     def locate(self, pointer: str) -> str:

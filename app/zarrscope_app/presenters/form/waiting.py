@@ -20,7 +20,7 @@ FormAct = Callable[[Form], object]
 
 
 @dataclass(frozen=True)
-class Act:
+class WaitingAct:
     """An action on a form that waits until the hierarchy is open for writing. It ends with the process: it may hold the
     picture of that moment, or a finding about an unsaved document."""
 
@@ -42,7 +42,7 @@ class Aside:
     paths: tuple[str, ...]
     texts: dict[str, str] = field(default_factory=dict)
     """Id of a field → the text typed into it."""
-    acts: list[Act] = field(default_factory=list)
+    acts: list[WaitingAct] = field(default_factory=list)
     bases: dict[str, str] = field(default_factory=dict)
     """Path of a node → `digest` of the document to which the texts were typed."""
     kind: Literal["group", "array"] = "group"
@@ -63,7 +63,7 @@ class Waiting:
         self.here = Aside(("/",))
         self._aside: dict[tuple[str, ...], Aside] = {}
         """Paths of nodes → the requests for their form."""
-        self._together: list[Act] = []
+        self._together: list[WaitingAct] = []
         """The actions for the displayed form of several nodes."""
 
     def __bool__(self) -> bool:
@@ -80,7 +80,7 @@ class Waiting:
         self.here.texts[id] = text
         self._note(drafts)
 
-    def add(self, act: Act, drafts: Drafts) -> None:
+    def add(self, act: WaitingAct, drafts: Drafts) -> None:
         """Keeps an action for the selected node, or for the nodes that are selected together."""
         if drafts.together:
             self._together.append(act)
