@@ -522,6 +522,15 @@ def test_cells_are_coloured_by_size_or_by_ratio(shelf: Shelf, workspace: Workspa
     assert chunks.state.colored_by == "ratio"
 
 
+@pytest.mark.parametrize(("shape", "told"), [((50,), "5 chunks"), ((20, 30), "2 × 3, 6 chunks")])
+def test_the_count_along_one_axis_is_said_once(
+    shelf: Shelf, workspace: Workspace, mailbox: Mailbox, shape: tuple[int, ...], told: str
+) -> None:
+    zarrscope.open(shelf, "a").create_array("/a", shape=shape, dtype="u1", chunks=(10,) * len(shape))
+    chunks = with_map(workspace, shelf, mailbox)
+    assert {item.label: item.text for item in chunks.state.items}["Grid"] == told
+
+
 def test_the_legend_names_no_value_twice() -> None:
     sizes = np.array([[14_840, 14_900], [14_950, 15_000]])
     shades, scale = shades_of(np.ones((2, 2), np.int64), sizes)

@@ -170,6 +170,8 @@ def test_another_document_of_the_node_is_shown_beside_its_attributes(place: Path
     session, mailbox = form(place, "/g/a")
     edit = session.edit
     assert edit.state.ways == ("fields", "json", "document")
+    told = "The fault of this node is not in its attributes: Whole document shows g/a/.zarray."
+    assert edit.state.sentence == told
     assert edit.field("/x") is not None
     edit.show_way("document")
     mailbox.run_until(lambda: edit.state.way == "document" and edit.state.text != "")
@@ -188,6 +190,7 @@ def test_another_document_of_the_node_is_shown_beside_its_attributes(place: Path
     mailbox.run_until(lambda: session.node is not None and session.node.problem is None)
     edit.show_way("json")
     mailbox.run_until(lambda: edit.state.ways == ("fields", "json"))
+    assert told not in edit.state.sentence, "the fault is gone"
     session.close()
 
 

@@ -156,7 +156,9 @@ def size_text(array: Array, stored: int, nbytes: int, packed: str = "") -> str:
 def counts(array: Array, inventory: Inventory) -> tuple[Item, ...]:
     """The number and size of an array's stored chunks, in words."""
     kind = "shard" if array.shards is not None else "chunk"
-    items = [Item("Grid", f"{strings.shape(inventory.grid)}, {strings.counted(inventory.total, kind)}")]
+    counted = strings.counted(inventory.total, kind)  # along one axis the grid is this count
+    grid = f"{strings.shape(inventory.grid)}, {counted}" if len(inventory.grid) > 1 else counted
+    items = [Item("Grid", grid)]
     if not inventory.known:
         return tuple(items)
     share = strings.percent(inventory.present / inventory.total) if inventory.total else "nothing to store"

@@ -229,8 +229,15 @@ class NodeForm:
             read = words.READS_VALUES if self._background.reading else draft.added_windows
             return EditStatus.DIRTY, strings.joined(strings.changes(changes), read, warning, draft.hint)
         if not self._drafts.writable:
-            return EditStatus.READ_ONLY, words.WAITS if self._waiting else strings.READ_ONLY_FORM
-        return EditStatus.CLEAN, draft.hint or draft.note
+            sentence = words.WAITS if self._waiting else f"{strings.READ_ONLY_FORM} {self._fault}".strip()
+            return EditStatus.READ_ONLY, sentence
+        return EditStatus.CLEAN, draft.hint or draft.note or self._fault
+
+    @property
+    def _fault(self) -> str:
+        """A sentence about a fault of the node that is not in its attributes; "" if there is none."""
+        draft = self._drafts.selected
+        return words.fault_elsewhere(self.faulty) if self.faulty and draft is not None and not draft.whole else ""
 
     @property
     def _typed_text(self) -> dict[str, str]:

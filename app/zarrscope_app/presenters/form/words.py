@@ -123,6 +123,11 @@ def not_json(key: str, fault: str, writable: bool) -> str:
     return f"{is_not_json(key, fault)} {act}"
 
 
+def fault_elsewhere(key: str) -> str:
+    """The sentence that leads from a node's attributes to its fault."""
+    return f"The fault of this node is not in its attributes: {WAYS['document']} shows {clean(key, 80)}."
+
+
 def still_faulty(key: str, reason: str) -> str:
     """The sentence about a text that is JSON but describes no valid node."""
     return f"{clean(key, 80)} would still be faulty: {clean(reason.rstrip('.'), 300)}."
