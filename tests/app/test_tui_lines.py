@@ -210,6 +210,21 @@ def test_each_field_has_its_own_width_and_every_field_is_reached(tmp_path: Path)
     explore(str(tmp_path / "a.zarr"), steps)
 
 
+def test_the_reason_of_cells_without_a_value_is_told(tmp_path: Path) -> None:
+    with zarrscope.open(str(tmp_path / "a.zarr"), mode="w-") as h:
+        h.create_array("/a", shape=(4, 4), dtype="u2", chunks=(4, 4))[...] = 7
+    (tmp_path / "a.zarr" / "a" / "c" / "0" / "0").write_bytes(b"damaged")
+
+    async def steps(screen: Screen) -> None:
+        screen.session.select("/a")
+        await screen.ready()
+        screen.session.set_tab("values")
+        status = screen.app.query_one("#status", Static)
+        await screen.until(lambda: str(status.content).strip().startswith("Chunk (0, 0)"), "the reason is told")
+
+    explore(str(tmp_path / "a.zarr"), steps)
+
+
 def test_of_many_channels_those_that_are_shown_stay_and_few_layouts_are_tried() -> None:
     """The labels are laid out at every step of a slider, so they must not be tried with each number of channels."""
     shown = {0, 1999}
@@ -356,6 +371,7 @@ def test_the_reason_why_there_are_no_values_is_folded(place: str) -> None:
         await screen.until(lambda: table.size.width and table.count() > 1, "the reason has several lines")
         await screen.pilot.pause()
         told = [line.strip() for line in painted(table)]
+        assert all(line.startswith(" ") for line in painted(table)), "no text touches the line to the left"
         assert " ".join(filter(None, told)) == table.session.values.state.sentence
         assert not any(table.marked(line) for line in range(table.count()))
 

@@ -38,7 +38,7 @@ class TableLines(Lines):
 
     def _sentence(self) -> list[StyledText]:
         """The lines that say why there is no table."""
-        return [*fold(self.session.values.state.sentence, max(10, self.columns))]
+        return [*fold(self.session.values.state.sentence, max(10, self.columns - 1))]
 
     def marked(self, line: int) -> bool:
         return bool(self.session.values.state.rows) and super().marked(line)
@@ -114,13 +114,14 @@ class TableLines(Lines):
         fixed = {name: index for name, index, length in table.fixed if length > 1}
         written = table.format if table.numbers and table.format != NUMBER_FORMATS[0] else ""
         source = strings.joined(written, table.source, table.note)
-        return words.table_part(source, table.row_title, table.column_title, shown, table.columns, fixed)
+        part = words.table_part(source, table.row_title, table.column_title, shown, table.columns, fixed)
+        return strings.joined(table.sentence, part)  # the reason of cells without a value comes before them
 
     def pieces(self, line: int) -> list[StyledText]:
         values, first = self.session.values, self._first
         table = values.state
         if not table.rows:
-            return [(self._sentence()[line][0], "quiet")]
+            return [(f" {self._sentence()[line][0]}", "quiet")]
         widths = self._painted or self._widths()
 
         def column(index: int, text: str) -> str:
