@@ -58,7 +58,13 @@ def page_of(url: str, width: int) -> str:
     try:
         post.run_until(lambda: bool(widget.session.edit.state.sections), SECONDS)
         widget.session.set_tab("attributes")
-        post.run_until(lambda: bool(widget.view["panel"].get("edit", {}).get("sections")), SECONDS)
+
+        def is_whole() -> bool:
+            """Whether the state names the tab, too: a page shows a panel only with it, and it may come a pass later."""
+            view = widget.view
+            return view["place"]["tab"] == "attributes" and bool(view["panel"].get("edit", {}).get("sections"))
+
+        post.run_until(is_whole, SECONDS)
         held: dict[str, Any] = {**widget.get_state(), "height": 560}
         for name in ("_esm", "_css"):
             del held[name]
