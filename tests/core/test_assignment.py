@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import zarrscope
 from zarrscope.errors import Refused, Unsupported
+from zarrscope.model.dtype import data_type
 from zarrscope.stores.memory import MemoryStore
 
 NUMBERS = ("?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8", "c8", "c16")
@@ -30,6 +31,19 @@ SELECTIONS: tuple[Any, ...] = (
 
 def array(dtype: Any, shape: tuple[int, ...] = (4, 5), chunks: tuple[int, ...] = (2, 3), **options: Any) -> Any:
     return zarrscope.open(MemoryStore(), "a").create_array("a", shape=shape, chunks=chunks, dtype=dtype, **options)
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"), [("int4", 8), ("int4", -9), ("uint2", 4), ("uint4", [1, -1]), ("int2", 2**70)]
+)
+def test_python_integers_outside_of_a_small_type_are_refused(name: str, wrong: Any) -> None:
+    made = array(data_type(name), (2,), (2,), fill_value=1)
+    for selection in (..., 0) if isinstance(wrong, int) else (...,):
+        with pytest.raises(OverflowError):
+            made[selection] = wrong
+    assert made[...].tolist() == [1, 1]
+    made[...] = [0, 1]
+    assert made[...].tolist() == [0, 1]
 
 
 SCALARS = st.one_of(

@@ -138,6 +138,8 @@ def _elements(
     """
     if isinstance(values, np.ndarray) and values.dtype == dtype:
         return values
+    if not hasattr(values, "__array__") and dtype.kind == "V" and "int" in dtype.name:
+        _need_small_ints(dtype, values)
     if selection.scalar or isinstance(values, np.generic):
         element = np.zeros(1, dtype)
         element[0] = values
@@ -154,6 +156,14 @@ def _elements(
     made = np.empty(source.shape, dtype)
     made[...] = source
     return made
+
+
+def _need_small_ints(dtype: np.dtype[Any], values: ArrayLike) -> None:
+    """Raises OverflowError for Python integers outside of int2 to uint4, as numpy does for its own integers; ml_dtypes
+    would store them modulo 2**bits."""
+    found = np.asarray(values)
+    if found.dtype.kind in "iuO" and not np.array_equal(found.astype(dtype).astype(object), found.astype(object)):
+        raise OverflowError(f"Python integers out of bounds for {dtype.name}")
 
 
 def _items(array: ArraySource, values: ArrayLike) -> NDArray[Any]:
