@@ -221,12 +221,11 @@ def terminal_application(report: Report, store: Path, rows: int) -> None:
         state["quiet"] = now
         return keys[int(state["at"]) - 1]
 
-    from zarrscope_app.tui.terminal import _QUESTIONS
+    from zarrscope_app.tui.terminal import questions
 
     out = in_terminal(run, feed, seconds=240)
     out = out.replace(b"\x1b]22;default\x07", b"")  # Textual's own: the shape of the pointer
-    for question in _QUESTIONS:
-        out = out.replace(question.encode(), b"")  # which the terminal is asked before it is drawn upon
+    out = out.replace(questions({}).encode(), b"")  # which the terminal is asked before it is drawn upon
     for sign in (
         b"\x1b]",
         b"\x1bP",

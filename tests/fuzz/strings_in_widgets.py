@@ -59,7 +59,7 @@ def window(report: Report, stores: Iterator[tuple[Path, list[str]]]) -> None:
                 text = widget.text()
                 report.look("qt labels", place, text)
                 # the coloured legend of the chunk map
-                fixed = "⬚ not stored" in text and not re.search(r"q\d{4}z", text)
+                fixed = "⬚&nbsp;not stored" in text and not re.search(r"q\d{4}z", text)
                 if widget.textFormat() != Qt.TextFormat.PlainText and text and not fixed and frame.isAncestorOf(widget):
                     report.fail("qt", place, f"a label that may be HTML: {text[:200]}")
             elif isinstance(widget, QAbstractButton):

@@ -170,10 +170,10 @@ def ask(seconds: float = PROBE_SECONDS) -> Answers:
         before = termios.tcgetattr(inward)
     except (OSError, ValueError, termios.error):
         return Answers()
-    told, began = b"", time.monotonic()
+    asked, told, began = questions(os.environ).encode(), b"", time.monotonic()
     try:
         tty.setcbreak(inward, termios.TCSANOW)
-        os.write(outward, questions(os.environ).encode())
+        os.write(outward, asked)
         while (left := began + seconds - time.monotonic()) > 0 and not _DA1.search(told):
             if not select.select([inward], [], [], left)[0]:
                 break
