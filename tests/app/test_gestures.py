@@ -168,6 +168,7 @@ def test_a_missing_chunk_is_found_with_the_reason(opened: Open, tmp_path: Path) 
     task.ends("See which chunk is missing, and why")
     (tmp_path / "gap.zarr/0/c/0/0/0/0").unlink()
     presenter.refresh()
+    task.wait(lambda: not task.session.owner.busy, "the chunks are listed: keys during the listing count as one")
 
     def is_titled(title: str) -> bool:
         return bool(chunks.title.text() == title)
