@@ -288,6 +288,7 @@ def test_a_well_is_chosen_and_its_pixel_size_corrected(task: Task, tmp_path: Pat
     task.wait(
         lambda: "size/1" in form.sections.editors and task.session.state.path == "/A/2/0", "the form of the image"
     )
+    task.wait(lambda: not task.session.owner.busy, "all parts of the form")
     task.double_click(form.sections.editors["size/1"])
     task.type("0.5")
     save = form._buttons["save"]

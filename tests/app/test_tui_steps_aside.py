@@ -254,6 +254,18 @@ def test_keys_pressed_on_the_first_rows_move_as_on_those_of_the_application(
     assert terminal.ended() == 0
 
 
+def test_keys_pressed_while_the_terminal_is_asked_reach_the_application(
+    start: Callable[..., Terminal], volume: str
+) -> None:
+    """The terminal never answers, so that it is asked for the whole time; keys are then read with the answers."""
+    terminal = start("-m", "zarrscope_app", "tui", volume, answers=b"")
+    terminal.sees("plane 3-D uint16")
+    terminal.press("\x1b[B\r")
+    terminal.sees("Values")  # the tab of an array
+    terminal.press("q")
+    assert terminal.ended() == 0
+
+
 @pytest.mark.parametrize("come", [True, False])
 def test_keys_pressed_on_the_first_rows_wait_however_long_the_start_takes(
     monkeypatch: pytest.MonkeyPatch, come: bool

@@ -448,9 +448,9 @@ def problem(error: BaseException, path: str = "") -> Problem:
 
 
 def _offer(error: ZarrscopeError) -> str:
-    if isinstance(error, OutsideLink):
-        return "follow-links"
-    return "missing-is-fill" if isinstance(error, Denied) and error.may_be_missing else ""
+    if isinstance(error, Denied) and error.untold:  # as services answer to somebody without permission, too
+        return "missing-is-fill" if error.may_be_missing else "credentials"
+    return "follow-links" if isinstance(error, OutsideLink) else ""
 
 
 def not_added(name: str, error: BaseException, path: str) -> Problem:

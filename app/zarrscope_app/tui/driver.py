@@ -30,7 +30,7 @@ PERIOD = 1 / 30
 def sparing(base: type[Driver], terminal: Terminal, answered: Callable[[str], None]) -> type[Driver]:
     """A driver class derived from `base` that writes as little as possible to `terminal`. `answered` gets the answers
     of the terminal that come too late for the start."""
-    use_in(base, answered)
+    use_in(base, answered, terminal.read)
     period = SLOW_PERIOD if terminal.slow else PERIOD
 
     class Sparing(base):  # type: ignore[misc, valid-type]  # the platform's class is known when it runs

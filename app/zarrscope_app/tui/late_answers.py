@@ -1,4 +1,5 @@
-"""Takes the terminal's late answers out of its input, so that they are not read as keys.
+"""Takes the terminal's late answers out of its input, so that they are not read as keys, and the keys out of the input
+that was read while the answers were awaited, so that they are not lost.
 
 The terminal is asked about its abilities when the application starts (terminal.py). Over a slow link it may answer
 after the time-out; Textual does not know these answers, and would take their characters for keys.
@@ -72,26 +73,37 @@ class AnswerFilter:
 class Parser(XTermParser):
     """Textual's parser of the input, without answers."""
 
-    def __init__(self, debug: bool, answered: Callable[[str], None]) -> None:
+    def __init__(self, debug: bool, answered: Callable[[str], None], earlier: str = "") -> None:
+        """`earlier`: input that was read before the application ran; its answers are known already."""
         super().__init__(debug)
         self._filter = AnswerFilter(answered)
+        self._earlier = AnswerFilter(lambda answer: None).passed(earlier)
 
     def feed(self, data: str) -> Iterable[Message]:
         """The events of the input without answers."""
-        passed = self._filter.passed(data) if data else ""
+        passed = self._before() + (self._filter.passed(data) if data else "")
         # An empty text would mean the end of the input.
         return super().feed(passed) if passed or not data else ()
 
+    def _before(self) -> str:
+        """The keys of the earlier input, once."""
+        before, self._earlier = self._earlier, ""
+        return before
+
     def tick(self) -> Iterable[Message]:
-        """The events of input that has waited for its rest long enough."""
+        """The events of input that has waited for its rest long enough, and of the earlier input."""
+        if before := self._before():
+            yield from super().feed(before)
         if overdue := self._filter.overdue():
             yield from super().feed(overdue)
         yield from super().tick()
 
 
-def use_in(driver: type[Driver], answered: Callable[[str], None]) -> None:
+def use_in(driver: type[Driver], answered: Callable[[str], None], earlier: bytes = b"") -> None:
     """Lets the driver of a terminal read its input with `Parser`. `answered` gets each late answer, on the thread that
-    reads. Textual's drivers take their parser from the names of their module, and offer no other way to choose it."""
+    reads; `earlier` is input that was read before. Textual's drivers take their parser from the names of their module,
+    and offer no other way to choose it."""
     names = vars(sys.modules[driver.__module__])
+    left = [earlier.decode("utf-8", "ignore")]  # only for the first parser: the driver makes another one after Ctrl+Z
     if "XTermParser" in names:
-        names["XTermParser"] = lambda debug=False: Parser(debug, answered)
+        names["XTermParser"] = lambda debug=False: Parser(debug, answered, left.pop() if left else "")

@@ -65,6 +65,8 @@ class Answers:
     seconds: float = 0.0
     lightness: float | None = None
     """The lightness of the background, from 0 (black) to 1 (white); None if it was not answered."""
+    read: bytes = b""
+    """All bytes that were read meanwhile: the answers, and keys that the person pressed."""
 
 
 @frozen
@@ -86,6 +88,8 @@ class Terminal:
     """Whether the background is light."""
     mouse: bool = True
     """Whether the mouse is reported. Not in GNU screen, which then keeps Esc to itself until the next key."""
+    read: bytes = b""
+    """The input that was read while the terminal was asked: its answers, and keys that the person pressed."""
 
     def spelled(self, foot: str) -> str:
         """A text with the names of keys instead of their signs, if the terminal lacks those."""
@@ -185,7 +189,7 @@ def ask(seconds: float = PROBE_SECONDS) -> Answers:
         pass
     finally:
         termios.tcsetattr(inward, termios.TCSANOW, before)
-    return read_answers(told, time.monotonic() - began)
+    return replace(read_answers(told, time.monotonic() - began), read=told)
 
 
 def known_colors(environ: Mapping[str, str]) -> Colors | None:
@@ -240,8 +244,9 @@ def terminal(
     light = has_light_background(environ, answers)
     mouse = not (answers.screen or "STY" in environ)
     told = Terminal(
-        found, best, slow, note, answers.cell or (20, 10), unicode=unicode, font=font, light=light, mouse=mouse
-    )
+        found, best, slow, note, answers.cell or (20, 10), unicode=unicode, font=font, light=light, mouse=mouse,
+        read=answers.read,
+    )  # fmt: skip
     if tmux and best in ("kitty", "iterm2"):
         return replace(told, passthrough=True, note=words.PASSTHROUGH)
     return told

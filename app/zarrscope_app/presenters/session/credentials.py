@@ -74,6 +74,10 @@ _ADDRESS = CredentialsField(
 _WEB = ("http", "https")
 
 
+_OF_DENIED = ("missing-is-fill", "credentials")
+"""The commands that may help where a service denied access without saying whether there is a value."""
+
+
 def question_of(url: str, tried: str) -> CredentialsQuestion | None:
     """The question for an address whose service denied the credentials `tried`; None if the address leads neither to a
     bucket nor to a web server."""
@@ -201,7 +205,7 @@ class AsksCredentials(SessionPart):
     def _denied_to(self) -> str | None:
         told = self._tried
         failed = self._status is SessionStatus.FAILED
-        if told is None and failed and any(each.offer == "missing-is-fill" for each in self.problems.items):
+        if told is None and failed and any(each.offer in _OF_DENIED for each in self.problems.items):
             told = ""  # such servers answer 403 both for a missing value and to somebody without permission
         return next((each.tried for each in reversed(self.problems.items) if each.tried), told)
 
