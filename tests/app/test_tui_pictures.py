@@ -74,8 +74,9 @@ async def settled(pilot: Pilot[Any]) -> None:
         while next(quiet) < 10:
             state, frame = session.state, session.slice.frame
             drawing = bool(frame.tiles) and not session.slice._is_whole()
+            awaited = session.tabs.front == "image" and session.slice.state.kind == "image" and not frame.tiles
             opening = state.status is SessionStatus.OPENING or state.selecting
-            if opening or frame.loading or drawing or session.owner.busy:
+            if opening or awaited or frame.loading or drawing or session.owner.busy:
                 quiet = count()
             await pilot.pause(0.02)
 
