@@ -159,12 +159,11 @@ def _values(
     hierarchy, found = opened(url, node, **how)
     if what == "node" and chosen.id == "zarr":
         return prepared_copy(hierarchy, found.path, out), {"shape": None, "dtype": None, "nbytes": None}
-    source = engine.ExportSource.of(found, level)
-    if selection is not None:
-        try:
-            source = engine.ExportSource.of(found, level, parse_selection(selection))
-        except Refused as error:
-            raise click.UsageError(f"{error.message}.") from None
+    try:
+        source = engine.ExportSource.of(found, level, parse_selection(selection))
+    except Refused as error:
+        engine.ExportSource.of(found, level)  # raises the error again if the node, not the selection, is its reason
+        raise click.UsageError(f"{error.message}.") from None
     told = {"shape": list(source.shape), "dtype": str(source.dtype), "nbytes": source.nbytes}
     return prepared_values(source, out, chosen), told
 

@@ -268,11 +268,18 @@ class Denied(Unreadable, PermissionError):
         super().__init__(message, **place)
         self.untold = untold
         self.tried = tried
+        self.all_denied = False
+        """Whether not one value of the store could be read."""
 
     @property
     def may_be_missing(self) -> bool:
         """Whether the value may be taken as missing: the store cannot tell, but other values could be read."""
-        return self.untold and self.NOTHING_READ_ADVICE not in (self.advice or "")
+        return self.untold and not self.all_denied
+
+    def deny_all(self) -> None:
+        """States that not one value could be read, so that none can be taken as missing."""
+        self.all_denied = True
+        self.advice = (self.advice or "").replace(self.UNTOLD_ADVICE, self.NOTHING_READ_ADVICE)
 
 
 class BadMetadata(ZarrscopeError):

@@ -133,8 +133,8 @@ def detected_in(
     detected = _detected_in(store, documents, dialect, lenient, passed_over)
     if detected is None and passed_over:
         error = passed_over[0]
-        if error.advice and not documents:
-            error.advice = error.advice.replace(Denied.UNTOLD_ADVICE, Denied.NOTHING_READ_ADVICE)
+        if isinstance(error, Denied) and error.untold and not documents:
+            error.deny_all()
         raise error
     if detected is None or not passed_over:
         return detected
