@@ -89,6 +89,7 @@ def test_creating_says_what_it_needs(cells: str, tmp_path: Path, capsys: pytest.
     before = files(cells)
     for arguments, code in (
         (["create", cells, "x", "--shape", "3"], 2),
+        (["create", cells, "x", "--fill", "7"], 2),
         (["create", cells, "x", "--chunks", "3"], 2),
         (["create", cells, "x", "--axes", "y"], 2),
         (["create", cells, "x", "--attributes", "[1]"], 2),

@@ -468,3 +468,34 @@ def test_a_new_hierarchy_where_something_lies_is_a_file_exists_error(tmp_path: P
         assert isinstance(caught.value, zarrscope.Conflict | zarrscope.Refused)
         assert caught.value.errno == errno.EEXIST
         assert isinstance(pickle.loads(pickle.dumps(caught.value)), type(caught.value))
+
+
+@pytest.mark.filterwarnings("ignore")  # zarr-python warns of types without a specification for v3
+@pytest.mark.parametrize(
+    "dtype", ["M8[ns]", "m8[s]", "f4", "bool", "U3", "S3", "str", "i2", [("x", "i2"), ("t", "f4")]]
+)
+@pytest.mark.parametrize("dialect", ["v2", "v3"])
+def test_elements_of_a_new_array_have_the_default_of_zarr_python(dialect: str, dtype: Any) -> None:
+    array = zarrscope.open(MemoryStore(), "w-", dialect=dialect).create_array("/a", shape=(2,), dtype=dtype)
+    theirs = zarr.create_array({}, shape=(2,), dtype=dtype, zarr_format=int(dialect[1]))
+    assert repr(array[...].tolist()) == repr(theirs[...].tolist())
+    assert np.isnat(np.asarray(array)).all() if array.dtype.kind in "mM" else True
+
+
+def test_a_zero_that_is_stated_is_kept_for_times() -> None:
+    array = zarrscope.open(MemoryStore(), "w-").create_array("/a", shape=(2,), dtype="M8[s]", fill_value=0)
+    assert array[0] == np.datetime64(0, "s")
+
+
+@pytest.mark.parametrize("values", [[1, 2, 3], np.zeros((9, 1)), np.zeros((2, 3, 4)), [[1, 2], [3, 4]]])
+def test_values_that_do_not_fit_are_refused_with_both_shapes(values: Any) -> None:
+    array = zarrscope.open(MemoryStore(), "w-").create_array("/a", shape=(4, 9), chunks=(2, 2), dtype="f8")
+    with pytest.raises(ValueError, match=r"values of shape \(.+\) cannot be broadcast to the selection's shape \(9,\)"):
+        array[0] = values
+    assert not array[...].any()
+
+
+def test_an_array_is_true_whatever_its_shape() -> None:
+    h = zarrscope.open(MemoryStore(), "w-")
+    assert h.create_array("/none", shape=(0, 2), dtype="u1")
+    assert h.create_array("/scalar", shape=(), dtype="u1")

@@ -88,7 +88,7 @@ def outcome(target: Any, index: Any, values: Any) -> type[Exception] | None:
 @settings(max_examples=600, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.sampled_from([*NUMBERS, *OTHERS, RECORD]), st.sampled_from(SELECTIONS), VALUES)
 def test_it_does_what_numpy_does(dtype: Any, index: Any, values: Any) -> None:
-    ours, theirs = array(dtype), np.zeros((4, 5), dtype)
+    ours, theirs = array(dtype, fill_value=0), np.zeros((4, 5), dtype)
     before = ours[...]
     expected = outcome(theirs, index, values)
     assert outcome(ours, index, values) is expected

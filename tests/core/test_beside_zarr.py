@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import pickle
 import re
 from collections.abc import MutableMapping
@@ -35,6 +36,8 @@ def made(folder: Path, zarr_format: int) -> str:
     group = zarr.open_group(place, mode="w", zarr_format=zarr_format)
     group.create_array("a", shape=(4, 5), chunks=(2, 2), dtype="i4")[...] = np.arange(20).reshape(4, 5)
     group.create_array("b", shape=(3,), dtype="f4")
+    group.create_array("without", shape=(0, 2), chunks=(1, 2), dtype="u1")
+    group.create_array("text", shape=(2,), dtype=str)[...] = "cell"
     inner = group.create_group("g")
     inner.create_array("deep", shape=(2,), dtype="u1")
     inner.create_group("empty")
@@ -175,6 +178,14 @@ def test_each_name_that_both_have_is_in_a_row(kind: str) -> None:
     if kind == "z":
         both -= {"Array", "Group"}  # classes, whose names are compared above
     assert both <= named_in_rows(kind)
+
+
+def test_each_keyword_of_zarr_python_for_new_arrays_is_here_or_in_a_row() -> None:
+    theirs = {*inspect.signature(zarr.create_array).parameters, *inspect.signature(zarr.Group.create_array).parameters}
+    ours = {*inspect.signature(zarrscope.Hierarchy.create_array).parameters}
+    listed = set(re.findall(r"`(\w+)[`=]", PAGE.partition("| keyword of zarr-python")[2].partition("\n\n")[0]))
+    assert theirs - ours - {"store", "name", "self"} <= listed
+    assert not listed & {"shape", "dtype", "fill_value", "attributes", "dimension_names"}
 
 
 def test_the_table_is_a_table() -> None:

@@ -79,6 +79,10 @@ def _shape(context: click.Context, parameter: click.Parameter, value: str | None
     return shape
 
 
+def _fill(context: click.Context, parameter: click.Parameter, value: str | None) -> Any:
+    return ... if value is None else _parsed(context, parameter, value)
+
+
 def _parsed(context: click.Context, parameter: click.Parameter, value: str | None) -> Any:
     if value is None:
         return None
@@ -104,7 +108,7 @@ def _parsed(context: click.Context, parameter: click.Parameter, value: str | Non
     metavar="CODEC",
     help="The codec: zstd:3, gzip:5, blosc, bzip2, xz, none, or JSON; several are applied in turn.",
 )
-@click.option("--fill", callback=_parsed, default="0", metavar="VALUE", help="The fill value, as JSON; 0 by default.")
+@click.option("--fill", callback=_fill, metavar="VALUE", help="The fill value, as JSON; by default 0, for times NaT.")
 @click.option("--axes", metavar="NAME,NAME…", help="Names of the dimensions.")
 @click.option("--separator", type=click.Choice([".", "/"]), help="The separator of indices in chunk keys.")
 @click.option("--attributes", callback=_parsed, metavar="JSON", help="The attributes: a JSON object.")
@@ -139,9 +143,9 @@ def create(
     """
     if (shape is None) != (dtype is None):
         raise click.UsageError("An array needs both --shape and --dtype; a group neither.")
-    if shape is None and (axes is not None or any(options[name] is not None for name in options if name != "fill")):
+    if shape is None and (axes is not None or any(given not in (None, ...) for given in options.values())):
         raise click.UsageError(
-            "Only arrays have chunks, shards, codecs, axes and a separator: add --shape and --dtype."
+            "Only arrays have chunks, shards, codecs, a fill value, axes and a separator: add --shape and --dtype."
         )
     if attributes is not None and not isinstance(attributes, dict):
         raise click.UsageError("--attributes takes a JSON object.")

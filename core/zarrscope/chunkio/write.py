@@ -117,7 +117,16 @@ def _broadcast(
     given = _items(array, values) if array.dtype.hasobject else _elements(array.dtype, values, selection)
     if hasattr(values, "__array__"):
         given = _without_leading_axes(given, len(selection.shape))
-    return np.broadcast_to(given, selection.shape).reshape(selection.full_shape)
+    return _broadcast_to(given, selection.shape).reshape(selection.full_shape)
+
+
+def _broadcast_to(given: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+    try:
+        return np.broadcast_to(given, shape)
+    except ValueError:  # numpy's sentence tells of axes that it remapped
+        raise ValueError(
+            f"values of shape {given.shape} cannot be broadcast to the selection's shape {shape}"
+        ) from None
 
 
 def _without_leading_axes(given: NDArray[Any], ndim: int) -> NDArray[Any]:
@@ -152,7 +161,7 @@ def _elements(
                 raise ValueError("the lists are nested deeper than the selection has axes") from None
             raise
     source = _without_leading_axes(np.asarray(values), len(selection.shape))
-    np.broadcast_to(source, selection.shape)  # as in numpy, shapes that do not fit are refused before values
+    _broadcast_to(source, selection.shape)  # as in numpy, shapes that do not fit are refused before values
     made = np.empty(source.shape, dtype)
     made[...] = source
     return made

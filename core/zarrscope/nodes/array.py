@@ -391,6 +391,9 @@ class Array:
             raise TypeError("an array without axes has no length")
         return self.shape[0]
 
+    def __bool__(self) -> bool:
+        return True  # also without elements, as in zarr-python: numpy's truth would depend on the shape
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Array):
             return NotImplemented

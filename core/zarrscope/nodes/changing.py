@@ -98,7 +98,7 @@ class ChangingHierarchy:
         chunks: int | Sequence[int] | None = None,
         shards: int | Sequence[int] | None = None,
         codecs: CodecLike | Sequence[CodecLike] | None = None,
-        fill_value: object = 0,
+        fill_value: object = ...,
         dimension_names: Sequence[str | None] | None = None,
         attributes: Mapping[str, Any] | None = None,
         separator: str | None = None,
@@ -109,8 +109,11 @@ class ChangingHierarchy:
         ----------
         path
             The path of the new array.
-        shape, dtype, fill_value, dimension_names, attributes
+        shape, dtype, dimension_names, attributes
             The elements and axes of the array, as its document describes them. One number as `shape` is one axis.
+        fill_value
+            The value of elements that are not stored: by default 0, False or "", for times NaT. None leaves it
+            undefined, which v2 can express.
         chunks, shards
             The shapes of chunks and of shards; one number holds for all axes. Without `shards` each chunk is stored by
             itself.

@@ -209,7 +209,10 @@ def sharding(chunks: Sequence[int], codecs: Sequence[CodecSpec]) -> CodecSpec:
 
 
 def as_fill(value: object, dtype: DataType) -> Fill:
-    """The fill value with its exact bits. None gives an undefined fill value, which reads as zero, "" or False."""
+    """The fill value with its exact bits. None gives an undefined fill value, which reads as zero, "" or False; `...`
+    gives the default: NaT for times, as in zarr-python, else zero."""
+    if value is ...:
+        value = "NaT" if dtype.numpy is not None and dtype.numpy.kind in "mM" else 0
     if value is None:
         return undefined(dtype)
     if isinstance(value, Fill):
@@ -227,7 +230,7 @@ def as_fill(value: object, dtype: DataType) -> Fill:
         return replace(undefined(dtype), defined=True)  # numpy would turn 0 into the text "0"
     try:
         if isinstance(value, str) and dtype.numpy.kind in "iufcb":
-            raise ValueError("a text")
+            raise ValueError("it is text, not a number")
         if dtype.numpy.kind in "iu" and isinstance(value, int):
             bounds = np.iinfo(dtype.numpy)
             if not bounds.min <= value <= bounds.max:  # numpy 1 would store another number, modulo 2**bits
