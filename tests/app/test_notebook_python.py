@@ -24,6 +24,7 @@ from narrowing import as_array
 from zarrscope_app.jupyter import Explorer
 from zarrscope_app.presenters import MemorySettings
 
+ROOT = Path(__file__).parents[2]
 SIDE = 64
 TRAITS = ("index", "axes", "clim", "selection")
 REFUSED = [
@@ -115,3 +116,29 @@ def test_without_a_picture_the_error_says_so(tmp_path: Path) -> None:
             assert getattr(group, name) in ({}, [])
     finally:
         group.close()
+
+
+def test_dir_lists_the_names_for_users(widget: Explorer) -> None:
+    """Those of the guide, not the hundred of ipywidgets and traitlets, so that completion in a cell shows few."""
+    listed = [name for name in dir(widget) if not name.startswith("_")]
+    guide = (ROOT / "resources/docs/notebook.md").read_text("utf-8")
+    assert listed == sorted({*re.findall(r"`w\.(\w+)", guide)})
+    assert all(hasattr(widget, name) for name in dir(widget))
+
+
+@pytest.mark.parametrize("kind", ["widget", "hierarchy", "group", "array", "attributes", "slice"])
+def test_a_cell_completes_the_names_of_an_object(widget: Explorer, kind: str) -> None:
+    """IPython asks jedi, which completes no name of an object if it fails at one."""
+    jedi = pytest.importorskip("jedi")
+    h = zarrscope.open(widget.url)
+    made = {
+        "widget": lambda: widget,
+        "hierarchy": lambda: h,
+        "group": lambda: h["/"],
+        "array": lambda: h["/0"],
+        "attributes": lambda: h["/"].attributes,
+        "slice": lambda: widget.data,
+    }
+    thing = made[kind]()
+    found = {name.name for name in jedi.Interpreter("it.", [{"it": thing}]).complete(1, 3)}
+    assert {name for name in dir(thing) if not name.startswith("_")} <= found

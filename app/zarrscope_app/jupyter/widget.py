@@ -20,6 +20,7 @@ import traitlets
 from zarrscope.runtime.threads import Mailbox, Owner, shared
 from zarrscope_app.jupyter import page_without_kernel
 from zarrscope_app.jupyter.differences import difference, is_small, readout_change, readout_words
+from zarrscope_app.jupyter.from_python import UsedFromPython
 from zarrscope_app.jupyter.gestures import KEYS, perform_gesture, picture
 from zarrscope_app.jupyter.host import VIEWS
 from zarrscope_app.jupyter.kernel import CELLS, KernelMailbox, repeater
@@ -30,37 +31,17 @@ from zarrscope_app.jupyter.presenter_signals import PresenterSignals
 from zarrscope_app.jupyter.thumbnails import ThumbnailStream
 from zarrscope_app.presenters import CoalescedCall, Session, SessionStatus, Settings, strings
 from zarrscope_app.presenters.notebook import CLOSED_NOTE, NOTEBOOK, WORDS
-from zarrscope_app.presenters.session.on_show import (
-    array_on_show,
-    code_on_show,
-    data_on_show,
-    select,
-    selection_on_show,
-    set_indices,
-    set_limits,
-    show_axes,
-    snippet_on_show,
-)
+from zarrscope_app.presenters.session.on_show import selection_on_show, snippet_on_show
 from zarrscope_app.presenters.session.opening import OpenTarget, target_of
 from zarrscope_app.presenters.session.polling import GrowthPolling
 from zarrscope_app.presenters.session.state_text import decode_view, is_view
 
 if TYPE_CHECKING:
-    from zarrscope.nodes.array import Array
-    from zarrscope.view.lazy import LazyView
+    pass
 
 STATIC = Path(__file__).parent / "static"
 SCRIPTS = ("elements", "kernel", "picture", "controls", "tree", "form", "panes", "widget")
 """The browser's scripts in this order; together they are one module without dependencies."""
-WAIT_SECONDS = 60.0
-"""The most seconds that Python waits for the selected node."""
-SETTERS: dict[str, Callable[[Session, Any], None]] = {
-    "index": set_indices,
-    "axes": show_axes,
-    "clim": set_limits,
-    "selection": select,
-}
-"""Trait that Python sets → the function that sets it on the picture."""
 STILL_SECONDS = 1.5
 """The most seconds that a cell waits for the content of the still page."""
 
@@ -79,7 +60,7 @@ def _end(
     post(end)
 
 
-class Explorer(ShowsPlaces, anywidget.AnyWidget):
+class Explorer(UsedFromPython, ShowsPlaces, anywidget.AnyWidget):
     """A hierarchy in a cell. `editable` opens it for writing and shows the form. Nothing is written before Save, and
     unsaved edits outlive the kernel: they are offered when the same address is explored again.
 
@@ -318,61 +299,7 @@ class Explorer(ShowsPlaces, anywidget.AnyWidget):
             self.tell("image")
             self._say({"channel": number}, [])
 
-    def _from_python(self, change: Any) -> None:
-        if self._mirroring or self._closed:
-            return
-        name, new = change["name"], change["new"]
-        self.tell(*PARTS)
-        if name == "state":
-            self._show_state(new)
-        elif name == "path":
-            self.session.select(new)
-        else:
-            try:
-                self.wait()  # the line after `explore` may set an index already
-                SETTERS[name](self.session, new)
-            finally:
-                self._mirror()
-
-    # ------------------------------------------------------------------ Python interface
-    def wait(self, seconds: float = WAIT_SECONDS) -> Explorer:
-        """Waits until the selected node is open, and returns the widget. A script without an event loop needs this
-        before it reads `index`, `axes` or `clim`; in a notebook they are set after the cell has ended.
-
-        Raises the error of opening, such as NotFound, and TimeoutError.
-        """
-
-        def there() -> bool:
-            state = self.session.state
-            return state.status is SessionStatus.FAILED or (state.status is SessionStatus.READY and not state.selecting)
-
-        if self._closed:
-            return self
-        if isinstance(self._post, Mailbox):
-            self._post.run_until(there, seconds)
-        self._send_parts()
-        if self.session.error is not None and self.session.node is None:
-            raise self.session.error
-        return self
-
-    @property
-    def array(self) -> Array | None:
-        """The displayed array; for an image its finest level; None for a group. Waits until the node is open."""
-        self.wait()
-        return array_on_show(self.session)
-
-    @property
-    def data(self) -> LazyView | None:
-        """The displayed slice as a lazy array, height before width: `np.asarray(widget.data)` reads it. Waits until the
-        node is open."""
-        self.wait()
-        return data_on_show(self.session)
-
-    @property
-    def code(self) -> str:
-        """A line of Python that reads the displayed slice."""
-        return code_on_show(self.session)
-
+    # ------------------------------------------------------------------ display
     def open(self) -> None:
         """Opens the connection to the browser when the widget is first displayed; a widget that is never displayed
         needs no closing."""

@@ -202,7 +202,7 @@ class Array:
         return self._stored.codecs_of_kind("bytes→bytes")
 
     @property
-    def order(self) -> Literal["C", "F"]:
+    def order(self) -> str:  # with Literal in an annotation of a property, jedi 0.20 completes no name of the object
         """The order of the elements within a stored chunk: "F" if all axes are reversed, else "C"."""
         first = next((spec for spec in self.filters if spec.name == "transpose"), None)
         reversed_axes = [*range(self.ndim)][::-1]
