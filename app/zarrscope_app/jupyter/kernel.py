@@ -36,9 +36,9 @@ class KernelMailbox(Mailbox):
         """Runs queued calls like any mailbox; a call may itself run queued calls, so the queue may become empty
         earlier."""
         done = 0
-        for _ in range(self._calls.qsize()):
+        for _ in range(len(self._calls)):
             try:
-                call = self._calls.get_nowait()
+                call = self._calls.get(timeout=0.0)
             except queue.Empty:
                 break
             call()

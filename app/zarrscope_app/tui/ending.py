@@ -22,6 +22,8 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, Protocol
 
+from zarrscope.runtime.answers import AnswerQueue
+
 LOOK_SECONDS = 0.5
 """Seconds between two checks whether the terminal still exists."""
 KEEP_SECONDS = 1.0
@@ -60,8 +62,8 @@ class Ending:
 
     def __init__(self, app: Ends, tell: Callable[[], None] = lambda: None) -> None:
         self._app, self._tell = app, tell
-        self._notes: queue.SimpleQueue[tuple[str, int]] = queue.SimpleQueue()
-        """A queue.SimpleQueue, because its `put` is reentrant: a signal handler may interrupt it and call it."""
+        self._notes: AnswerQueue[tuple[str, int]] = AnswerQueue()
+        """A handler of a signal puts into it as well."""
         self._files = [stream.fileno() for stream in (sys.__stdin__, sys.__stderr__) if stream is not None]
         self._before: dict[int, Any] = {}
         self._modes: list[Any] | None = None

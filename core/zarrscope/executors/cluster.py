@@ -39,6 +39,7 @@ from zarrscope.executors.cluster_worker import (
 )
 from zarrscope.executors.executor import Cancelled, Scheduler
 from zarrscope.model.storage import never
+from zarrscope.runtime.answers import AnswerQueue
 from zarrscope.runtime.tuning import TASK_BYTES, TASKS_PER_THREAD
 from zarrscope.stores.store import Store
 
@@ -305,7 +306,7 @@ class _Job:
         self.most = max(1, TASK_BYTES // max(1, piece_bytes))
         self.name = uuid4().hex
         self.begun = 0
-        self.ended: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self.ended: AnswerQueue[Any] = AnswerQueue()
         self.running: dict[Any, tuple[list[Any], frozenset[str]]] = {}
         """Future → its pieces, and the workers that may do them."""
         self.threads = 0

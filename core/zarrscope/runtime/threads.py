@@ -31,6 +31,7 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
+from zarrscope.runtime.answers import AnswerQueue
 from zarrscope.runtime.cpu import cores
 from zarrscope.runtime.interrupts import LOOK_SECONDS, Interrupted, adopt, check, current, stop, uninterrupted
 from zarrscope.runtime.pool import Priority as Priority
@@ -408,19 +409,17 @@ class Mailbox:
     """
 
     def __init__(self) -> None:
-        from queue import SimpleQueue  # only scripts with an Owner need it
-
-        # SimpleQueue is written in C, so an interrupt comes before or after one of its methods, never within it.
-        self._calls: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        # An interrupt comes before or after one of its methods, never within a change.
+        self._calls: AnswerQueue[Callable[[], None]] = AnswerQueue()
 
     def __call__(self, call: Callable[[], None]) -> None:
         self._calls.put(call)
 
     def run(self) -> int:
         """Runs the calls that are queued, and returns their number."""
-        calls = self._calls.qsize()
+        calls = len(self._calls)
         for _ in range(calls):
-            self._calls.get()()
+            self._calls.get(timeout=0.0)()
         return calls
 
     def run_until(self, happened: Callable[[], bool], timeout: float = 60.0) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import queue
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Generic, Protocol, TypeVar
 
 from zarrscope.errors import Unreadable, ZarrscopeError
 from zarrscope.model.storage import ByteRange, Request
+from zarrscope.runtime.answers import AnswerQueue
 
 T = TypeVar("T")
 
@@ -16,7 +16,7 @@ T = TypeVar("T")
 class ManyAnswers(Protocol[T]):
     """Requests that are under way. `answers` has the answers that arrived, each with the index of its request."""
 
-    answers: queue.SimpleQueue[tuple[int, T]]
+    answers: AnswerQueue[tuple[int, T]]
 
     def more(self) -> None:
         """Sends requests that were added."""
@@ -50,7 +50,7 @@ class ManyFetches(Generic[T]):
         requests: Sequence[Request],
         limit: int | None,
     ) -> None:
-        self.answers: queue.SimpleQueue[tuple[int, T | ZarrscopeError]] = queue.SimpleQueue()
+        self.answers: AnswerQueue[tuple[int, T | ZarrscopeError]] = AnswerQueue()
         self._store, self._fetch, self._requests, self._limit = store, fetch, requests, limit
         self._next = 0
         self._tasks: set[asyncio.Task[None]] = set()

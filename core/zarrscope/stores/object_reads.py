@@ -8,13 +8,13 @@ its first attempt: it is sent again, if at all, like any other request to the bu
 from __future__ import annotations
 
 import asyncio
-import queue
 from collections.abc import Sequence
 from functools import partial
 from typing import Any, Protocol
 
 from zarrscope.errors import Unreadable, ZarrscopeError
 from zarrscope.model.storage import AnswerView, ByteRange, Request
+from zarrscope.runtime.answers import AnswerQueue
 from zarrscope.runtime.named_tuple import NamedTuple
 
 
@@ -62,7 +62,7 @@ class ManyReads:
     into `answers` in order of completion. `requests` may grow; then `more` has the new ones sent."""
 
     def __init__(self, store: Bucket, requests: Sequence[Request], limit: int | None) -> None:
-        self.answers: queue.SimpleQueue[tuple[int, AnswerView]] = queue.SimpleQueue()
+        self.answers: AnswerQueue[tuple[int, AnswerView]] = AnswerQueue()
         self._store, self._limit = store, limit
         self._requests, self._next = requests, 0
         self._tasks: set[asyncio.Task[None]] = set()

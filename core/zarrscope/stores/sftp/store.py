@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from zarrscope.errors import Conflict, Refused, Unreadable, ZarrscopeError
 from zarrscope.errors.confidential import conceal, public_options
 from zarrscope.model.storage import ABSENT, Buffer, ByteRange, Entry, Version
+from zarrscope.runtime.answers import AnswerQueue
 from zarrscope.runtime.interrupts import LOOK_SECONDS, check
 from zarrscope.runtime.tuning import SFTP_CHANNELS, SFTP_REMOVED_AT_ONCE
 from zarrscope.runtime.waits import waiting
@@ -177,7 +178,7 @@ class SFTPStore(RemoteStore):
 
     def _levels(self, prefix: str) -> Iterator[list[SFTPAttributes]]:
         path = self._path(prefix.rstrip("/"))
-        told: queue.SimpleQueue[list[SFTPAttributes]] = queue.SimpleQueue()
+        told: AnswerQueue[list[SFTPAttributes]] = AnswerQueue()
         begun: list[bool] = []
         left: list[bool] = []
 

@@ -9,7 +9,6 @@ in ssh_config), so no key or password is needed again. If ssh cannot share a log
 from __future__ import annotations
 
 import os
-import queue
 import shutil
 import socket
 import subprocess
@@ -21,6 +20,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from zarrscope.errors import ZarrscopeError
+from zarrscope.runtime.answers import AnswerQueue
 from zarrscope.runtime.tuning import SSH_CHANNELS, SSH_LARGE_READ_BYTES, SSH_LONG_WAY_SECONDS
 from zarrscope.stores.ssh.connection import SSHConnection, WaitCancelled, wait
 from zarrscope.stores.ssh.frames import MessageFrame, rebuilt
@@ -156,7 +156,7 @@ def ask_divided(
 ) -> Iterator[tuple[int, MessageFrame]]:
     """Sends one request on each channel, and yields the answers as they arrive: (index of the channel, frame). Ends
     early once `cancelled()` is true. Raises ConnectionEnded if a channel ended, and the errors of the other machine."""
-    answers: queue.SimpleQueue[tuple[int, MessageFrame | None]] = queue.SimpleQueue()
+    answers: AnswerQueue[tuple[int, MessageFrame | None]] = AnswerQueue()
     asked: dict[int, int] = {}
     try:
         for at, (channel, head) in enumerate(zip(channels, heads, strict=True)):
@@ -187,7 +187,7 @@ def ask_divided(
 class _Numbered:
     """Puts the answers of one channel into the queue that all channels share, together with its index."""
 
-    def __init__(self, answers: queue.SimpleQueue[tuple[int, MessageFrame | None]], number: int) -> None:
+    def __init__(self, answers: AnswerQueue[tuple[int, MessageFrame | None]], number: int) -> None:
         self._answers, self._number = answers, number
 
     def put(self, frame: MessageFrame | None) -> None:

@@ -13,7 +13,6 @@ If zarrscope is not installed on the other machine, `open_ssh` uses SFTP instead
 from __future__ import annotations
 
 import os
-import queue
 import shlex
 import shutil
 import threading
@@ -25,6 +24,7 @@ from urllib.parse import unquote, urlsplit
 
 from zarrscope.errors import Unreadable, Unsupported, ZarrscopeError
 from zarrscope.model.storage import Answer, Buffer, ByteRange, Entry, Request, ScannedChild, Version
+from zarrscope.runtime.answers import AnswerQueue
 from zarrscope.runtime.keyed_locks import KeyedLocks
 from zarrscope.stores.network import network
 from zarrscope.stores.ssh.ahead import as_told, unpacked, worth_sending
@@ -407,7 +407,7 @@ class SSHStore(Store):
     @contextmanager
     def _held(self, key: str) -> Iterator[None]:
         connection = self._lively()
-        waiting: queue.SimpleQueue[MessageFrame | None] = queue.SimpleQueue()
+        waiting: AnswerQueue[MessageFrame | None] = AnswerQueue()
         number = connection.send(self._head(connection, "lock", {"key": key}), b"", waiting)
         held = (connection, self._arguments, number)
         try:

@@ -24,6 +24,7 @@ except ImportError:  # Windows
 
 from zarrscope.errors import Unreadable, Unsupported, ZarrscopeError
 from zarrscope.errors.installing import from_index
+from zarrscope.runtime.answers import AnswerQueue
 from zarrscope.runtime.interrupts import LOOK_SECONDS, check
 from zarrscope.runtime.tuning import SSH_PIPE_BYTES
 from zarrscope.runtime.waits import waiting
@@ -102,9 +103,9 @@ class SSHConnection:
         self._waiting: dict[int, Sink] = {}
         self._guard = threading.Lock()
         self._next = 0
-        self._posted: queue.SimpleQueue[Mapping[str, Any]] = queue.SimpleQueue()
+        self._posted: AnswerQueue[Mapping[str, Any]] = AnswerQueue()
         """The messages of `post` that have not been sent yet."""
-        self._ready: queue.SimpleQueue[MessageFrame | None] = queue.SimpleQueue()
+        self._ready: AnswerQueue[MessageFrame | None] = AnswerQueue()
         self.alive = True
         self._greeting, self._sending = True, 0
         self._hearing = threading.Thread(target=self._hear, name="zarrscope-ssh-errors", daemon=True)
@@ -226,7 +227,7 @@ class SSHConnection:
     ) -> Iterator[MessageFrame]:
         """Sends a request, and yields the answers as they arrive. Ends early once `cancelled()` is true. Raises the
         error that the other side sends."""
-        waiting: queue.SimpleQueue[MessageFrame | None] = queue.SimpleQueue()
+        waiting: AnswerQueue[MessageFrame | None] = AnswerQueue()
         began = time.monotonic()
         number = self.send(head, body, waiting)
         begun = over = False
@@ -282,7 +283,7 @@ class SSHConnection:
             try:
                 with suppress(queue.Empty):
                     while True:
-                        head = self._posted.get_nowait()
+                        head = self._posted.get(timeout=0.0)
                         if self.alive:
                             self._write(head)
             finally:
@@ -332,7 +333,7 @@ class SSHConnection:
 _Answer = TypeVar("_Answer")
 
 
-def wait(answers: queue.SimpleQueue[_Answer], cancelled: Callable[[], bool] | None = None) -> _Answer:
+def wait(answers: AnswerQueue[_Answer], cancelled: Callable[[], bool] | None = None) -> _Answer:
     """Waits for the next answer. Raises WaitCancelled once `cancelled()` is true."""
     with waiting():
         while True:
