@@ -63,11 +63,9 @@ class WidgetPage:
     """A widget that shows a place, in a page of this size, and a hand on its mouse and keyboard. `shadow`: in a shadow
     tree, as marimo shows it; `page.locator` looks into it, `until` and `click` do not."""
 
-    def __init__(
-        self, browser: Any, url: str, width: int, height: int, *, editable: bool = True, shadow: bool = False
-    ) -> None:
+    def __init__(self, browser: Any, url: str, width: int, height: int, *, shadow: bool = False) -> None:
         self.post = Mailbox()
-        self.widget = Explorer(url, editable=editable, height=height, settings=MemorySettings(), post=self.post)
+        self.widget = Explorer(url, editable=True, height=height, settings=MemorySettings(), post=self.post)
         self.session = self.widget.session
         self.gestures: list[str] = []
         self.bytes = self.bytes_back = 0

@@ -117,8 +117,8 @@ def session(place: Path, mailbox: Mailbox) -> Iterator[Callable[..., Session]]:
         each.close()
 
 
-def omero(place: Path, name: str = "a.zarr") -> Any:
-    return json.loads((place / name / "zarr.json").read_text())["attributes"]["ome"]["omero"]["channels"][0]
+def omero(place: Path) -> Any:
+    return json.loads((place / "a.zarr" / "zarr.json").read_text())["attributes"]["ome"]["omero"]["channels"][0]
 
 
 def test_a_finding_leads_to_its_field_and_is_mended(session: Callable[..., Session], mailbox: Mailbox) -> None:

@@ -14,6 +14,7 @@ import zarrscope
 from zarrscope.jsondoc import document as documents
 from zarrscope.jsondoc.differences import differences
 from zarrscope.jsondoc.document import Document
+from zarrscope.jsondoc.parse import parse_json
 from zarrscope.runtime.threads import Mailbox
 from zarrscope_app.presenters import EditStatus, Session
 from zarrscope_app.presenters.form import background_edits, background_view, draft, json_text, rescue
@@ -45,7 +46,7 @@ def test_no_large_document_is_parsed_on_the_hosts_thread(
     session: Session, mailbox: Mailbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     where: list[int] = []
-    real = documents.parse_json
+    real = parse_json
 
     def parse(data: Any, *args: Any, **given: Any) -> Any:
         if len(data) > 100_000:

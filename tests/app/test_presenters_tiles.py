@@ -30,9 +30,9 @@ def array(shape: tuple[int, ...], chunks: tuple[int, ...], dtype: str = "u2") ->
     )
 
 
-def sheet_of(found: Any, y: int = -2, x: int = -1, factor: float = 1.0) -> LevelPlane:
+def sheet_of(found: Any, y: int = -2, x: int = -1) -> LevelPlane:
     rank = len(found.shape)
-    return LevelPlane(found, 0, y % rank, x % rank, found.shape[y], found.shape[x], (factor, factor), (0.0, 0.0))
+    return LevelPlane(found, 0, y % rank, x % rank, found.shape[y], found.shape[x], (1.0, 1.0), (0.0, 0.0))
 
 
 @given(

@@ -109,8 +109,10 @@ class Plot:
         self._own(path)
 
     def _array(self, path: str, value: int) -> None:
-        told: dict[str, Any] = {"chunks": (2, 3), "shards": None, "codecs": ["gzip"], "fill_value": 0}
-        made = new_array(self.dialect, path, shape=(4, 6), dtype="uint8", dimension_names=None, separator=None, **told)
+        options: dict[str, Any] = {"chunks": (2, 3), "shards": None, "codecs": ["gzip"], "fill_value": 0}
+        made = new_array(
+            self.dialect, path, shape=(4, 6), dtype="uint8", dimension_names=None, separator=None, **options
+        )
         self._put(path, self.dialect.write(path, made, {"who": path}))
         Array(self.store, path, made)[...] = value
         self.nodes[path], self.values[path] = "array", value

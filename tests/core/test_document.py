@@ -14,8 +14,10 @@ from hypothesis import strategies as st
 
 from narrowing import not_none
 from zarrscope.errors import BadMetadata, NotFound, Refused, ZarrscopeError
-from zarrscope.jsondoc.document import Document, parse_json, pointer_of, same_json, tokens_of
+from zarrscope.jsondoc.document import Document, same_json
 from zarrscope.jsondoc.grammar import MAX_DEPTH
+from zarrscope.jsondoc.parse import parse_json
+from zarrscope.jsondoc.pointers import pointer_of, tokens_of
 from zarrscope.jsondoc.spans import JsonSpan, outline, scan
 from zarrscope.model.storage import Version
 

@@ -74,8 +74,8 @@ def hollow(path: Path, size: int, tail: bytes, records: Mapping[int, bytes] | No
     return path
 
 
-def end(size: int, offset: int = 0, count: int = 9) -> bytes:
-    return END_RECORD.pack(END, 0, 0, count, count, size, offset, 0)
+def end(size: int, count: int = 9) -> bytes:
+    return END_RECORD.pack(END, 0, 0, count, count, size, 0, 0)
 
 
 class Counted(LocalRanges):

@@ -15,7 +15,8 @@ from zarrscope.jsondoc import spans
 from zarrscope.jsondoc.differences import differences
 from zarrscope.jsondoc.document import Document, same_json
 from zarrscope.jsondoc.parts import separators
-from zarrscope.jsondoc.spans import JsonSpan, outline, pointer_of, scan
+from zarrscope.jsondoc.pointers import pointer_of
+from zarrscope.jsondoc.spans import JsonSpan, outline, scan
 
 LETTERS = 'ab",\\[]{}:é\U0001f642\n /~'
 

@@ -27,8 +27,8 @@ def image(version: str = "0.5") -> dict[str, Any]:
     return {"ome": {"version": version, "multiscales": [entry]}}
 
 
-def scene(*steps: dict[str, Any], axes: str = "yx") -> dict[str, Any]:
-    named = [{"name": n, "axes": [{"name": a, "type": "space"} for a in axes]} for n in ("in", "mid", "out")]
+def scene(*steps: dict[str, Any]) -> dict[str, Any]:
+    named = [{"name": n, "axes": [{"name": a, "type": "space"} for a in "yx"]} for n in ("in", "mid", "out")]
     ends: list[dict[str, Any]] = [{"input": {"name": "in"}, "output": {"name": "out"}}]
     if len(steps) == 2:
         ends = [

@@ -216,14 +216,14 @@ class OnLoop(MemoryStore):
 
     remote = True
 
-    def __init__(self, most: int = 8) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self.most, self.running, self.peak, self.cancelled = most, 0, 0, 0
+        self.running, self.peak, self.cancelled = 0, 0, 0
         self.open = threading.Event()
         self.fails: set[str] = set()
 
     def _puts_begun_at_once(self) -> int:
-        return self.most
+        return 8
 
     async def _wait_and_put(self, key: str, value: bytes) -> None:
         self.running += 1

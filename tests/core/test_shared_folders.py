@@ -33,11 +33,11 @@ _NOBODY = 0xFFFFFFFF
 as_root = pytest.mark.skipif(getattr(os, "getuid", lambda: 1)() != 0, reason="changing to another user takes root")
 
 
-def acl(guest: int, group: int = 6, mask: int = 6, other: int = 0) -> bytes:
+def acl(guest: int, group: int = 6, mask: int = 6) -> bytes:
     """An access control list that also gives rights to a guest: 4 to read, 2 to write."""
     entries = [
         (_USER_OBJ, 6, _NOBODY), (_USER, guest, GUEST), (_GROUP_OBJ, group, _NOBODY), (_MASK, mask, _NOBODY),
-        (_OTHER, other, _NOBODY),
+        (_OTHER, 0, _NOBODY),
     ]  # fmt: skip
     return struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *entry) for entry in entries)
 

@@ -9,6 +9,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
+from zarrscope.jsondoc.pointers import pointer_of
 from zarrscope.nodes.document_keys import attributes_pointer
 from zarrscope_app.cli.color import show_changes
 from zarrscope_app.cli.console import DefaultGroup, Failed, acting, opened, place, say, show, show_json
@@ -113,7 +114,7 @@ def _outdented(text: str) -> str:
 
 def _field(attributes: Any, where: str) -> Any:
     from zarrscope.errors import NotFound
-    from zarrscope.jsondoc.document import tokens_of
+    from zarrscope.jsondoc.pointers import tokens_of
 
     value = attributes
     for token in tokens_of(where):
@@ -268,7 +269,7 @@ def pointer(field: str) -> str:
     """The JSON pointer of a field: "a.b.0" becomes "/a/b/0", and "/a/b/0" stays as it is."""
     if field == "" or field.startswith("/"):
         return field
-    return "".join("/" + part.replace("~", "~0").replace("/", "~1") for part in field.split("."))
+    return pointer_of(field.split("."))
 
 
 def _change(

@@ -1,4 +1,4 @@
-"""Adds to the message of a wrong command how the same is written correctly."""
+"""Hints in the messages about wrong command lines: the correct form."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def hinted(mistake: click.UsageError) -> click.UsageError:
     if isinstance(mistake, click.NoSuchOption):
         return _of_option(mistake, context)
     if isinstance(mistake, click.BadParameter) and not isinstance(mistake, click.MissingParameter):
-        told = _NO_NUMBER.sub(lambda found: f"is not a {_NUMBERS[found[1]]}.", mistake.message)
-        return click.BadParameter(told, context, mistake.param, mistake.param_hint)
+        message = _NO_NUMBER.sub(lambda found: f"is not a {_NUMBERS[found[1]]}.", mistake.message)
+        return click.BadParameter(message, context, mistake.param, mistake.param_hint)
     if context is None:
         return mistake
     names = [parameter.name for parameter in context.command.params if isinstance(parameter, click.Argument)]

@@ -1,8 +1,7 @@
-"""Says on a terminal which request a verb waits for, and for how long: a server that stays silent is not mistaken for
-work, and Ctrl+C is not far.
+"""Tells on a terminal which request a verb waits for, and for how long, so that nobody takes a silent server for a long
+computation.
 
-Nothing is said where stderr is no terminal, so that logs and scripts get the same text from a slow server as from a
-quick one.
+Nothing is printed if stderr is not a terminal, so that logs and scripts get the same text from slow and quick servers.
 """
 
 from __future__ import annotations
@@ -20,6 +19,7 @@ from zarrscope_app.cli.streams import interpose
 LONG_SECONDS = 1.0
 """The seconds without an answer after which a verb says so."""
 LOOK_SECONDS = 0.25
+"""The seconds between two looks at the requests."""
 PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 5.0, 60.0
 """The least seconds between two lines, doubled after each: a server that takes 2 s for each of a thousand chunks does
 not fill the screen."""
@@ -33,26 +33,26 @@ def telling_waits(verb: Callable[..., Any], say: Callable[[str], None]) -> Calla
         if not sys.stderr.isatty():
             return verb(*arguments, **options)
         watch_threads()
-        over = threading.Event()
-        threading.Thread(target=_watch, args=(over, say), name="zarrscope-waits", daemon=True).start()
+        finished = threading.Event()
+        threading.Thread(target=_watch, args=(finished, say), name="zarrscope-waits", daemon=True).start()
         try:
             return verb(*arguments, **options)
         finally:
-            over.set()
+            finished.set()
 
     return run
 
 
-def _watch(over: threading.Event, say: Callable[[str], None]) -> None:
+def _watch(finished: threading.Event, say: Callable[[str], None]) -> None:
     after, pause = 0.0, PAUSE_SECONDS
-    while not over.wait(LOOK_SECONDS):
+    while not finished.wait(LOOK_SECONDS):
         wait, now = longest_wait(), time.monotonic()
         if wait is None or now - wait.since < LONG_SECONDS or now < after:
             continue
         from zarrscope_app.presenters.session.waiting_words import waiting  # imported only now: it takes half a second
 
         wait = longest_wait()
-        if wait is not None and not over.is_set():
-            told = waiting(wait.place, wait.key, time.monotonic() - wait.since, "Ctrl+C")
-            interpose(partial(say, told))
+        if wait is not None and not finished.is_set():
+            sentence = waiting(wait.place, wait.key, time.monotonic() - wait.since, "Ctrl+C")
+            interpose(partial(say, sentence))
             after, pause = now + pause, min(2 * pause, LONGEST_PAUSE_SECONDS)

@@ -21,6 +21,7 @@ from zarrscope.chunkio.stored_chunks import blocks_touched, index_at, is_sparse,
 from zarrscope.dialects import dialect_named
 from zarrscope.errors import BadMetadata, ZarrscopeError
 from zarrscope.jsondoc.parse import parse_json
+from zarrscope.jsondoc.pointers import pointer_of
 from zarrscope.model.metadata import ChunkGrid
 from zarrscope.model.node_path import clean_path, join_path
 from zarrscope.model.selection import select
@@ -139,9 +140,9 @@ class _Comparison:
         self.progress(path)
         left, right = self.left.open(path), self.right.open(path)
         if isinstance(left, ZarrscopeError) or isinstance(right, ZarrscopeError):
-            told = [_problem(each) for each in (left, right)]
-            if told[0] != told[1]:
-                yield NodeDifference(path, "problem", told[0], told[1])
+            problems = [_problem(each) for each in (left, right)]
+            if problems[0] != problems[1]:
+                yield NodeDifference(path, "problem", problems[0], problems[1])
             return
         if left.kind != right.kind:
             yield NodeDifference(path, "kind", left.kind, right.kind)
@@ -169,8 +170,8 @@ class _Comparison:
     def _children(self, path: str, left: Group, right: Group) -> Iterator[NodeDifference]:
         names = self.left.names(left), self.right.names(right)
         if isinstance(names[0], ZarrscopeError) or isinstance(names[1], ZarrscopeError):
-            told = [_problem(each) if isinstance(each, ZarrscopeError) else ABSENT for each in names]
-            yield NodeDifference(path, "problem", told[0], told[1])
+            problems = [_problem(each) if isinstance(each, ZarrscopeError) else ABSENT for each in names]
+            yield NodeDifference(path, "problem", problems[0], problems[1])
             return
         ours, theirs = set(names[0]), set(names[1])
         if path.count("/") >= MAX_DEPTH:
@@ -242,8 +243,8 @@ class _Comparison:
             read = [_read(each, parts) for each in (left, right)]
             ours, theirs = read
             if isinstance(ours, ZarrscopeError) or isinstance(theirs, ZarrscopeError):
-                told = [_problem(each) if isinstance(each, ZarrscopeError) else ABSENT for each in read]
-                yield NodeDifference(path, "problem", told[0], told[1], index=corner)
+                problems = [_problem(each) if isinstance(each, ZarrscopeError) else ABSENT for each in read]
+                yield NodeDifference(path, "problem", problems[0], problems[1], index=corner)
                 continue
             apart = unequal(ours, theirs)
             found = int(np.count_nonzero(apart))
@@ -369,7 +370,7 @@ def _json(path: str, what: str, pointer: str, left: object, right: object) -> It
         pointer, left, right = pending.pop()
         if isinstance(left, Mapping) and isinstance(right, Mapping):
             names = [*left, *(name for name in right if name not in left)]
-            pairs = [(_token(name), left.get(name, ABSENT), right.get(name, ABSENT)) for name in sorted(names)]
+            pairs = [(pointer_of([name]), left.get(name, ABSENT), right.get(name, ABSENT)) for name in sorted(names)]
         elif isinstance(left, list) and isinstance(right, list):
             longer = range(max(len(left), len(right)))
             pairs = [
@@ -386,7 +387,3 @@ def _same(left: object, right: object) -> bool:
     if isinstance(left, bool) is not isinstance(right, bool):
         return False
     return bool(left is right or left == right or (left != left and right != right))
-
-
-def _token(name: str) -> str:
-    return "/" + name.replace("~", "~0").replace("/", "~1")

@@ -478,18 +478,17 @@ class _Fetched:
         return None if self._data is None else BytesSource(self._data)
 
 
-def fetched(
-    array: ArraySource, pieces: Iterable[ChunkSelection], batch: int | None = None
-) -> Iterator[tuple[ChunkSelection, EncodedChunk]]:
-    """Yields each chunk selection with its chunk's bytes as they arrive. Requests `batch` chunks at once; None: all."""
-    for some in fetched_together(array, pieces, batch):
+def fetched(array: ArraySource, pieces: Iterable[ChunkSelection]) -> Iterator[tuple[ChunkSelection, EncodedChunk]]:
+    """Yields each chunk selection with its chunk's bytes as they arrive."""
+    for some in fetched_together(array, pieces):
         yield from some
 
 
 def fetched_together(
     array: ArraySource, pieces: Iterable[ChunkSelection], batch: int | None = None
 ) -> Iterator[Sequence[tuple[ChunkSelection, EncodedChunk]]]:
-    """Like `fetched`, but yields one sequence for all chunk selections whose chunks arrived together."""
+    """Like `fetched`, but yields one sequence for all chunk selections whose chunks arrived together. Requests `batch`
+    chunks at once; None: all."""
     waiting = iter(pieces)
     while by_chunk := {piece.chunk: piece for piece in islice(waiting, batch)}:
         for some in array.fetch_together(by_chunk):

@@ -71,13 +71,13 @@ class BytesCodec(ArrayToBytes):
             self.endian = settings.choice("endian", ("little", "big"))
         else:
             self.endian = "little"
-        self.turned = self.dtype.itemsize > 0 and self.word > 1 and self.endian != sys.byteorder
+        self.swapped = self.dtype.itemsize > 0 and self.word > 1 and self.endian != sys.byteorder
         self.stored = self.dtype
         if structured and self.endian == "big" and not _has_big_fields(self.dtype):
             self.stored = self.dtype.newbyteorder(">")
         self.plain = self.stored == self.dtype and size > 0
         self.small = SMALL.get(decoded.dtype.name)
-        self.needs_fix_up = bool(self.turned or self.small or self.dtype.kind == "b")
+        self.needs_fix_up = bool(self.swapped or self.small or self.dtype.kind == "b")
         self.encoded = BytesSpec.exactly(size, max(1, self.dtype.itemsize))
 
     def decode(self, data: Buffer, out: Elements | None) -> Elements:
@@ -106,7 +106,7 @@ class BytesCodec(ArrayToBytes):
             )
 
     def fix_up(self, array: Elements) -> None:
-        if self.turned:
+        if self.swapped:
             words = array.reshape(-1).view(f"u{self.word}")
             words[...] = words.view(words.dtype.newbyteorder())  # six times as quick as byteswap(inplace=True)
         elif self.dtype.kind == "b":
@@ -122,7 +122,7 @@ class BytesCodec(ArrayToBytes):
                 np.bitwise_and(raw, (1 << bits) - 1, out=raw)
 
     def encode(self, array: Elements) -> bytes:
-        if self.turned:
+        if self.swapped:
             array = np.array(array, order="C")
             array.reshape(-1).view(f"u{self.word}").byteswap(inplace=True)
         elif self.stored != self.dtype:
@@ -131,7 +131,7 @@ class BytesCodec(ArrayToBytes):
 
     @property
     def encodes_views(self) -> bool:
-        return not self.turned and self.stored == self.dtype and self.size > 0
+        return not self.swapped and self.stored == self.dtype and self.size > 0
 
     def encode_view(self, array: Elements) -> Buffer:
         if not self.encodes_views:

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from zarrscope.errors import BadMetadata, Unsupported
 from zarrscope.errors.visible import counted
+from zarrscope.jsondoc.pointers import pointer_of
 from zarrscope.model.metadata import CodecSpec, Configuration
 
 MAX_CODECS = 64
@@ -59,8 +60,7 @@ class CodecSettings:
 
     def pointer(self, member: str = "") -> str:
         """The JSON pointer of a member, relative to the codec; without a member, that of the configuration."""
-        escaped = member.replace("~", "~0").replace("/", "~1")
-        return f"/configuration/{escaped}" if member else "/configuration"
+        return pointer_of(["configuration", member] if member else ["configuration"])
 
     def unfit(self, problem: str) -> BadMetadata:
         """The error for a codec that does not fit the data type, the shape or its place among the codecs, if no single

@@ -14,7 +14,7 @@ from typing import Any
 from zarrscope.convert.ome_versions import JsonObject, downgraded, nothing_known, upgraded
 from zarrscope.dialects import Dialect
 from zarrscope.dialects.writing import is_standard_json
-from zarrscope.jsondoc.spans import pointer_of
+from zarrscope.jsondoc.pointers import pointer_of
 from zarrscope.model.metadata import ArrayMetadata
 from zarrscope.ome.pixel_size import ShapeOf
 

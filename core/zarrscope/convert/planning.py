@@ -75,8 +75,6 @@ class NodePlan:
     """The source array, if the node is an array."""
     metadata: ArrayMetadata | None = None
     """The metadata of the array in the destination."""
-    fill_moves: bool = False
-    """Whether absent chunks are written, because they would read as other values in the destination."""
     level: PyramidLevel | None = None
     """For a level of a new pyramid: how it is made from the level above. `path` is then that of the finest level."""
     notes: tuple[str, ...] = ()
@@ -423,7 +421,7 @@ class _Planner:
             notes += [f"{n} is not a core codec: some readers lack it" for n in rare(after)]
         key = self.dialect.attributes_at(target, "array")[0]
         how: Action = "copied" if same else "encoded"
-        return NodePlan(array.path, target, how, documents, key, array, after, fill_moves, notes=tuple(notes))
+        return NodePlan(array.path, target, how, documents, key, array, after, notes=tuple(notes))
 
     def _separator(self, before: ArrayMetadata) -> str | None:
         """The separator in chunk keys. An array that becomes v2 gets "/", as in OME-Zarr 0.4."""

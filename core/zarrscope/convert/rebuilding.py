@@ -68,13 +68,13 @@ class Rebuild(Amount):
     def journal(self) -> bytes:
         """The JSON that is stored while the job runs. A run with other arguments has another journal, and so does not
         resume this one."""
-        told = {
+        members = {
             "zarrscope": "levels that are being built again",
             "path": self.path,
             "pyramid": _form(self.wanted),
             "groups": {s.path: {"named": s.named, "former": s.former} for s in self.switches},
         }
-        return json.dumps(told, indent=2, sort_keys=True).encode()
+        return json.dumps(members, indent=2, sort_keys=True).encode()
 
     def to_json(self) -> dict[str, Any]:
         """The plan as JSON, for scripts: the same plan always gives the same text."""
@@ -115,8 +115,8 @@ def plan_rebuild(hierarchy: Hierarchy, wanted: Pyramid, path: str = "/") -> Rebu
     planner = _RebuildPlanner(hierarchy, wanted, begun)
     planner.group(node)
     if not planner.switches:
-        told = next(iter(planner.notes), None)
-        raise Refused("There is no image to build levels for" + (f": {told}" if told else ""), store=hierarchy.url)
+        reason = next(iter(planner.notes), None)
+        raise Refused("There is no image to build levels for" + (f": {reason}" if reason else ""), store=hierarchy.url)
     return Rebuild(hierarchy, path, wanted, tuple(planner.nodes), tuple(planner.switches))
 
 
@@ -127,9 +127,9 @@ def _begun(hierarchy: Hierarchy, wanted: Pyramid, path: str) -> Mapping[str, Any
     if found is None:
         return {}
     try:
-        told = json.loads(found)
-        if told["path"] == path and told["pyramid"] == _form(wanted):
-            groups: dict[str, Any] = told["groups"]
+        journal = json.loads(found)
+        if journal["path"] == path and journal["pyramid"] == _form(wanted):
+            groups: dict[str, Any] = journal["groups"]
             return groups
     except (ValueError, KeyError, TypeError):
         pass

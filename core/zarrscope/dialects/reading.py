@@ -10,6 +10,7 @@ from typing import Any
 from zarrscope.errors import BadMetadata, ZarrscopeError
 from zarrscope.errors.visible import counted
 from zarrscope.jsondoc.parse import NODE_LIMIT, parse_json
+from zarrscope.jsondoc.pointers import pointer_of
 from zarrscope.model.dtype import spell
 from zarrscope.model.json_value import JSON
 
@@ -50,7 +51,7 @@ class within:
 
 def token(name: str | int) -> str:
     """One step of a JSON pointer: "/" and the escaped name (RFC 6901)."""
-    return "/" + str(name).replace("~", "~0").replace("/", "~1")
+    return pointer_of([str(name)])
 
 
 class Members:

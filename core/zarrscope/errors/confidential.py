@@ -34,12 +34,12 @@ _SHORTEST = 6
 """Shorter values are not removed from sentences of other libraries, because they might be words."""
 
 # Not compiled here: `re` does so when they are first used, and the address of a plain path needs none of them.
-_WHOLE = r"(?s)\A(\s*[A-Za-z][A-Za-z0-9+.-]*)://([^/?#]*)([^?#]*)(\?[^#]*)?(#.*)?\Z"
+_ADDRESS = r"(?s)\A(\s*[A-Za-z][A-Za-z0-9+.-]*)://([^/?#]*)([^?#]*)(\?[^#]*)?(#.*)?\Z"
 # A scheme is limited to 31 characters: with an unlimited one, the search would try the rest of the text from each
 # letter, which takes a minute per megabyte. Only the end of a longer scheme is matched.
-_IN_TEXT = r"([A-Za-z][A-Za-z0-9+.-]{0,30})://([^\s/?#'\"<>]*)([^\s?#'\"<>]*)(\?[^\s#'\"<>]*)?(#[^\s'\"<>]*)?"
+_ADDRESS_IN_TEXT = r"([A-Za-z][A-Za-z0-9+.-]{0,30})://([^\s/?#'\"<>]*)([^\s?#'\"<>]*)(\?[^\s#'\"<>]*)?(#[^\s'\"<>]*)?"
 _CONFIDENTIAL = "(?i)key|secret|token|passw|pwd|sas|sig|cred|connection_string|auth"
-_APART = r"(::|\||(?:zarr|zarr2|zarr3|n5)://(?=[A-Za-z][A-Za-z0-9+.-]*://))"
+_SEPARATOR = r"(::|\||(?:zarr|zarr2|zarr3|n5)://(?=[A-Za-z][A-Za-z0-9+.-]*://))"
 _MARK = r"\*\*\*\d*\Z"
 
 _marks: dict[tuple[str, str, str], str] = {}
@@ -48,24 +48,24 @@ _values: dict[tuple[str, str, str], str] = {}
 """(host, parameter, mark) → value."""
 _in_file: dict[tuple[str, str, str], str] = {}
 """(host, path, parameter) → value, for the addresses in the file that ZARRSCOPE_ADDRESSES names."""
-_of_file: set[tuple[str, str, str]] = set()
-"""The keys of `_values` that only that file told."""
+_from_file_only: set[tuple[str, str, str]] = set()
+"""The keys of `_values` that only that file contains."""
 _known: set[str] = set()
-_looked_up: str | None = None
+_file_read: str | None = None
 
 
 def public(address: str) -> str:
     """Returns an address with marks in place of passwords and keys, which this process remembers."""
     if "://" not in address or address.startswith("file://"):
         return address
-    return "".join(re.sub(_WHOLE, _hidden, part) for part in re.split(_APART, address))
+    return "".join(re.sub(_ADDRESS, _hidden, part) for part in re.split(_SEPARATOR, address))
 
 
 def private(address: str) -> str:
     """Restores the whole address from a public one. Raises KeyError if this process does not know the removed parts."""
     if MARK not in address or "://" not in address or address.startswith("file://"):
         return address
-    return "".join(re.sub(_WHOLE, _revealed, part) for part in re.split(_APART, address))
+    return "".join(re.sub(_ADDRESS, _revealed, part) for part in re.split(_SEPARATOR, address))
 
 
 def without_numbers(address: str) -> str:
@@ -76,7 +76,7 @@ def without_numbers(address: str) -> str:
 def scrub(text: str) -> str:
     """Removes the confidential parts of addresses from a sentence, such as the error message of another library."""
     if "://" in text:
-        text = re.sub(_IN_TEXT, _hidden, text)
+        text = re.sub(_ADDRESS_IN_TEXT, _hidden, text)
     for value in sorted(_known, key=len, reverse=True) if _known else ():
         if value in text:
             text = text.replace(value, MARK)
@@ -124,11 +124,11 @@ class PublicAddress:
 
 # ---------------------------------------------------------------------- one address
 def _hidden(found: re.Match[str]) -> str:
-    return _replaced(found, _taken_out)
+    return _replaced(found, _mark_for)
 
 
 def _revealed(found: re.Match[str]) -> str:
-    return _replaced(found, _given_back)
+    return _replaced(found, _value_for)
 
 
 def _replaced(found: re.Match[str], replace: Callable[[str, str, str, str], str]) -> str:
@@ -160,7 +160,7 @@ def _replaced(found: re.Match[str], replace: Callable[[str, str, str, str], str]
     return f"{scheme}://{user}{at}{host}{path}{query or ''}{fragment or ''}"
 
 
-def _taken_out(place: str, path: str, name: str, value: str) -> str:
+def _mark_for(place: str, path: str, name: str, value: str) -> str:
     if not value or re.match(_MARK, value):
         return value
     found = _marks.get((place, name, value))
@@ -174,12 +174,12 @@ def _taken_out(place: str, path: str, name: str, value: str) -> str:
     return found
 
 
-def _given_back(place: str, path: str, name: str, value: str) -> str:
+def _value_for(place: str, path: str, name: str, value: str) -> str:
     if not re.match(_MARK, value):
         return value
     key = (place, name, value)
-    if key not in _values or key in _of_file:
-        _look_up()
+    if key not in _values or key in _from_file_only:
+        _read_file()
         while path:  # a node lies beneath the address of its hierarchy
             if (place, path, name) in _in_file:
                 return _in_file[place, path, name]
@@ -187,18 +187,18 @@ def _given_back(place: str, path: str, name: str, value: str) -> str:
     return _values[key]
 
 
-def _noted(place: str, path: str, name: str, value: str) -> str:
+def _kept_from_file(place: str, path: str, name: str, value: str) -> str:
     if value and not re.match(_MARK, value):
         _in_file[place, path, name] = value
     return value
 
 
-def _look_up() -> None:
+def _read_file() -> None:
     """Reads the whole addresses from the file that ZARRSCOPE_ADDRESSES names, once."""
-    global _looked_up
+    global _file_read
     file = os.environ.get("ZARRSCOPE_ADDRESSES", "")
-    if file and file != _looked_up:
-        _looked_up = file
+    if file and file != _file_read:
+        _file_read = file
         try:
             with open(file, encoding="utf-8") as lines:
                 addresses = [line.strip() for line in lines]
@@ -207,6 +207,6 @@ def _look_up() -> None:
         before = {*_values}
         for address in addresses:
             public(address)
-            for part in re.split(_APART, address):
-                re.sub(_WHOLE, lambda found: _replaced(found, _noted), part)
-        _of_file.update(_values.keys() - before)
+            for part in re.split(_SEPARATOR, address):
+                re.sub(_ADDRESS, lambda found: _replaced(found, _kept_from_file), part)
+        _from_file_only.update(_values.keys() - before)

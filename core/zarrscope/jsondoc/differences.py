@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from zarrscope.jsondoc.document import Document, pointer_of, same_json
+from zarrscope.jsondoc.document import Document, same_json
 from zarrscope.jsondoc.parts import common_beginning, common_end
-from zarrscope.jsondoc.pointers import BESIDE
+from zarrscope.jsondoc.pointers import BESIDE, pointer_of
 from zarrscope.jsondoc.spans import JsonSpan, parts_between
 from zarrscope.jsondoc.unparsed import UnparsedDocument
 

@@ -19,7 +19,6 @@ from zarrscope.errors import NotFound, Refused
 from zarrscope.errors.visible import visible
 from zarrscope.jsondoc.grammar import LONG
 from zarrscope.jsondoc.parse import (
-    CONSOLIDATED_LIMIT,
     NODE_LIMIT,
     ParsedBytes,
     decode_text,
@@ -27,23 +26,16 @@ from zarrscope.jsondoc.parse import (
     oddities,
     parse_json,
 )
-from zarrscope.jsondoc.pointers import advice_on_missing, index_in, tokens_of
+from zarrscope.jsondoc.pointers import advice_on_missing, index_in, pointer_of, tokens_of
 from zarrscope.jsondoc.sharing import Splice, shared_value, spliced
-from zarrscope.jsondoc.spans import JsonSpan, outline, pointer_of
+from zarrscope.jsondoc.spans import JsonSpan, outline
 from zarrscope.jsondoc.style import Style, begin, escape_surrogates, indent_at, on_lines, plain
 from zarrscope.model.storage import Version
 
-__all__ = [
-    "CONSOLIDATED_LIMIT",
-    "NODE_LIMIT",
-    "Document",
-    "parse_json",
-    "pointer_of",
-    "same_json",
-    "tokens_of",
-]
-
 _MISSING: Any = object()
+"""Marks a default that was not given, and a member that is to be removed."""
+_ABSENT: Any = object()
+"""Marks that there is no value at a pointer."""
 
 
 def same_json(a: object, b: object) -> bool:
@@ -118,7 +110,7 @@ class Document:
 
     def has(self, pointer: str) -> bool:
         """Whether there is a value at a pointer, null included."""
-        return self.get(pointer, _MISSING_HERE) is not _MISSING_HERE
+        return self.get(pointer, _ABSENT) is not _ABSENT
 
     def text_at(self, pointer: str) -> str:
         """The exact text of the value at a pointer. Raises NotFound."""
@@ -443,9 +435,6 @@ class Document:
 
     def __repr__(self) -> str:
         return visible(f"<Document {self.key} of {len(self.bytes)} bytes>")
-
-
-_MISSING_HERE = object()
 
 
 class Verbatim(str):

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 
 from zarrscope.jsondoc.document import Document
 from zarrscope.jsondoc.grammar import BOM
-from zarrscope.jsondoc.spans import after_space, name_at, pointer_of
+from zarrscope.jsondoc.pointers import pointer_of
+from zarrscope.jsondoc.spans import after_space, name_at
 
 _skip = json.JSONDecoder(parse_int=float).raw_decode
 """Finds the end of a value. The value is not used; numbers are parsed as floats, because these have no limit of

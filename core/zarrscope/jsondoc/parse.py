@@ -79,8 +79,8 @@ def parse_json(data: bytes, *, key: str | None = None, limit: int = NODE_LIMIT, 
             text = decode_text(data, limit=limit)
             if text.startswith(BOM):
                 text = text[1:]
-            told: list[str] = []
-            held = parse_text(text, told), told
+            own_notes: list[str] = []
+            held = parse_text(text, own_notes), own_notes
             if kept is not None:
                 kept[bytes(data)] = held
         if isinstance(data, ParsedBytes):

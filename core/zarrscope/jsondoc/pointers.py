@@ -1,15 +1,14 @@
-"""The parts of JSON pointers (RFC 6901), and advice for pointers that lead to nothing."""
+"""JSON pointers (RFC 6901): their parts, their text, and advice for pointers that lead to nothing."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import islice
 from typing import Any
 
 from zarrscope.errors import Refused
 from zarrscope.errors.visible import visible
-from zarrscope.jsondoc.spans import pointer_of
 
 BESIDE = "^"
 """The beginning of a pointer that is relative to the whole document where others are relative to a value in it."""
@@ -28,6 +27,11 @@ def tokens_of(pointer: str) -> list[str]:
             advice='Write "/" before each name, "~1" for a "/" in a name and "~0" for a "~".',
         )
     return [token.replace("~1", "/").replace("~0", "~") for token in pointer[1:].split("/")]
+
+
+def pointer_of(tokens: Iterable[str]) -> str:
+    """The RFC 6901 pointer through these names and indices."""
+    return "".join("/" + token.replace("~", "~0").replace("/", "~1") for token in tokens)
 
 
 def is_beside(pointer: str) -> bool:

@@ -17,6 +17,7 @@ import numpy as np
 from zarrscope.errors import BadMetadata
 from zarrscope.jsondoc.grammar import BEYOND, BOM, LITERALS, LONG, MAX_DEPTH, TWICE, fail, integer
 from zarrscope.jsondoc.parts import separators
+from zarrscope.jsondoc.pointers import pointer_of
 from zarrscope.model.frozen import frozen
 
 if TYPE_CHECKING:
@@ -245,11 +246,6 @@ class Scan:
         out."""
         sentences = tuple(sentence for _, sentence in self.told)
         return (*sentences, f"And {self.more:,} more such places") if self.more else sentences
-
-
-def pointer_of(tokens: Sequence[str]) -> str:
-    """The RFC 6901 pointer through these names and indices."""
-    return "".join("/" + token.replace("~", "~0").replace("/", "~1") for token in tokens)
 
 
 def outline(text: str, value: object) -> JsonSpan:

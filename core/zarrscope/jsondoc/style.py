@@ -12,7 +12,8 @@ from typing import Any
 
 from zarrscope.errors import Refused
 from zarrscope.jsondoc.grammar import MAX_DEPTH
-from zarrscope.jsondoc.spans import JsonSpan, pointer_of
+from zarrscope.jsondoc.pointers import pointer_of
+from zarrscope.jsondoc.spans import JsonSpan
 
 _BOM = "\ufeff"
 _SURROGATE = re.compile("[\\ud800-\\udfff]")

@@ -12,7 +12,8 @@ from functools import cached_property
 from typing import Any
 
 from zarrscope.errors import BadMetadata
-from zarrscope.jsondoc.document import NODE_LIMIT, Document
+from zarrscope.jsondoc.document import Document
+from zarrscope.jsondoc.parse import NODE_LIMIT
 from zarrscope.jsondoc.spans import JsonSpan
 from zarrscope.jsondoc.style import escape_surrogates
 from zarrscope.model.storage import Version

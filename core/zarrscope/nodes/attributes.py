@@ -17,7 +17,7 @@ from zarrscope.errors import BadMetadata, Conflict, Refused, ZarrscopeError
 from zarrscope.errors.visible import visible
 from zarrscope.jsondoc.document import Document, same_json
 from zarrscope.jsondoc.parse import CONSOLIDATED_LIMIT, parsed_once
-from zarrscope.jsondoc.spans import pointer_of
+from zarrscope.jsondoc.pointers import pointer_of
 from zarrscope.model.storage import ABSENT
 from zarrscope.nodes.detect import document_limit, fetch
 from zarrscope.nodes.edit import save

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from zarrscope.dialects import Dialect
 from zarrscope.errors import Conflict, Refused, Unsupported, ZarrscopeError
-from zarrscope.jsondoc.document import Document, pointer_of, tokens_of
+from zarrscope.jsondoc.document import Document
 from zarrscope.jsondoc.members import with_members
 from zarrscope.jsondoc.parse import CONSOLIDATED_LIMIT, ParsedBytes, decode_text, parse_json
+from zarrscope.jsondoc.pointers import pointer_of, tokens_of
 from zarrscope.model.storage import ABSENT, never
 from zarrscope.nodes.consolidated_metadata import ConsolidatedMetadata
 from zarrscope.nodes.detect import document_limit, fetch

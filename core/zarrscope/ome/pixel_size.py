@@ -145,7 +145,6 @@ class _Pyramid:
     levels: list[_Steps]
     outer: _Steps
     version: str
-    modern: bool
     """Whether the entry has coordinate systems (0.6). The entry's own transformations then do not apply to levels."""
 
     @property
@@ -225,7 +224,7 @@ def _pyramid(attributes: Mapping[str, Any], index: int, shape_of: ShapeOf) -> _P
     axes = _named(stated or _implied(rank, version, levels))
     if not version and not ome.get("version"):
         version = "0.4" if any(isinstance(axis, Mapping) for axis in stated) else "0.3" if stated else "0.1"
-    return _Pyramid(at, axes, paths, shapes, levels, outer, version, modern)
+    return _Pyramid(at, axes, paths, shapes, levels, outer, version)
 
 
 def _implied(rank: int | None, version: str, levels: Sequence[_Steps]) -> Sequence[Any]:

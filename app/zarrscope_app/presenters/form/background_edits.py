@@ -36,8 +36,8 @@ class _Edited:
 class BackgroundEdits:
     """Edits of the displayed document in the background, and the actions that wait for them."""
 
-    def __init__(self, owner: Owner, sections: SectionForm, told: Callable[[], object]) -> None:
-        self._owner, self._sections, self._told = owner, sections, told
+    def __init__(self, owner: Owner, sections: SectionForm, repaint: Callable[[], object]) -> None:
+        self._owner, self._sections, self._repaint = owner, sections, repaint
         self._queue: deque[Callable[[], object]] = deque()
         self.working = False
         self.reading = False
@@ -95,10 +95,10 @@ class BackgroundEdits:
             done(outcome)
             while self._queue and not self.working:
                 self._queue.popleft()()
-            self._told()
+            self._repaint()
 
         self._owner.fetch(work, ended)
-        self._told()
+        self._repaint()
 
     def alter(self, draft: Draft, act: Callable[[Draft], object], *, reads: bool = False) -> None:
         """Applies a slow action to a copy of the draft in the background; the draft then takes over the result."""
@@ -120,7 +120,7 @@ class BackgroundEdits:
 
     def diff(self, draft: Draft) -> Diff:
         """The difference from the stored document if it was already computed. Otherwise returns a placeholder, computes
-        the difference in the background and calls `told` when it is ready."""
+        the difference in the background and calls `repaint` when it is ready."""
         base, now = draft.base, draft.now
         if draft.known_diff is not None or not draft.dirty:
             return draft.diff()

@@ -40,10 +40,10 @@ def shown_of(draft: Draft, way: Way, fold_above: int) -> ShownFields:
 
 class BackgroundView:
     """`look` returns the fields or the text that were made last, and requests new ones if the draft has changed;
-    `told()` is called when these are ready."""
+    `repaint()` is called when these are ready."""
 
-    def __init__(self, owner: Owner, sections: SectionForm, fold_above: int, told: Callable[[], object]) -> None:
-        self._owner, self._sections, self._fold_above, self._told = owner, sections, fold_above, told
+    def __init__(self, owner: Owner, sections: SectionForm, fold_above: int, repaint: Callable[[], object]) -> None:
+        self._owner, self._sections, self._fold_above, self._repaint = owner, sections, fold_above, repaint
         self._ticket: Ticket | None = None
         self._wanted: tuple[Any, ...] = ()
         self._made: tuple[Any, ...] = ()
@@ -91,7 +91,7 @@ class BackgroundView:
             self._made, self._shown = wanted, outcome.value or NOTHING
             draft.know_changes(made.base, made.now, made.find_changes())
             draft.json = made.json or draft.json
-            self._told()
+            self._repaint()
 
         self._ticket = self._owner.fetch(work, done)
 

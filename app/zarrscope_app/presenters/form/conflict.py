@@ -11,8 +11,8 @@ from dataclasses import replace
 
 from zarrscope.errors import ZarrscopeError
 from zarrscope.jsondoc import differences as compare
-from zarrscope.jsondoc.document import Document, pointer_of, tokens_of
-from zarrscope.jsondoc.pointers import BESIDE, is_beside, within
+from zarrscope.jsondoc.document import Document
+from zarrscope.jsondoc.pointers import BESIDE, is_beside, pointer_of, tokens_of, within
 from zarrscope.model.frozen import frozen
 from zarrscope_app.presenters.form.pointer_names import NAMES, name_of
 from zarrscope_app.presenters.form.view_models import Change, Disagreement, Side

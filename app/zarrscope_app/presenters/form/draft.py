@@ -9,8 +9,9 @@ from itertools import count
 
 from zarrscope.errors import Refused
 from zarrscope.jsondoc import differences as compare
-from zarrscope.jsondoc.document import CONSOLIDATED_LIMIT, Document
+from zarrscope.jsondoc.document import Document
 from zarrscope.jsondoc.nonstandard import brought_in
+from zarrscope.jsondoc.parse import CONSOLIDATED_LIMIT
 from zarrscope.jsondoc.pointers import within
 from zarrscope.jsondoc.unparsed import UnparsedDocument, document_or_text
 from zarrscope_app.presenters import strings

@@ -17,13 +17,13 @@ class DraftEditor:
     """Edits the displayed draft, if it can be edited now. A text that is refused is kept for its field, with the
     reason."""
 
-    def __init__(self, drafts: Drafts, background: BackgroundEdits, told: Callable[[], object]) -> None:
-        self._drafts, self._background, self._told = drafts, background, told
+    def __init__(self, drafts: Drafts, background: BackgroundEdits, repaint: Callable[[], object]) -> None:
+        self._drafts, self._background, self._repaint = drafts, background, repaint
 
     def draft(self) -> Draft | None:
         """The displayed draft; None if it cannot be edited now."""
         if self._drafts.shown is not None and not self._drafts.writable:
-            self._told()  # repaints the form, so that an editor with typed text shows the stored value again
+            self._repaint()  # repaints the form, so that an editor with typed text shows the stored value again
         return self._drafts.editable
 
     def change(self, pointer: str, change: SplicesText, text: str = "", *, reads: bool = False) -> bool:
@@ -43,20 +43,20 @@ class DraftEditor:
             return False
         draft.errors.pop(pointer, None)
         draft.push(new)
-        self._told()
+        self._repaint()
         return True
 
     def wrong(self, pointer: str, text: str, why: str) -> None:
         """Keeps an invalid `text` for its field, with the reason `why` it is invalid."""
         if (draft := self.draft()) is not None:
             draft.errors[pointer] = (text, why)
-            self._told()
+            self._repaint()
 
     def refuse(self, why: str) -> None:
         """Shows the reason `why` an edit is refused that does not concern the text of a single field."""
         if (draft := self.draft()) is not None:
             draft.hint = why
-            self._told()
+            self._repaint()
 
     def make(self, make: Callable[[Draft], Document], *, reads: bool = False) -> bool:
         """Replaces the displayed document by the result of `make`. Returns False, and shows the reason, if `make`
@@ -73,7 +73,7 @@ class DraftEditor:
         except ZarrscopeError as error:
             self.refuse(words.refusal(error))
             return False
-        self._told()
+        self._repaint()
         return True
 
     def travel(self, by: Literal[-1, 1]) -> None:
@@ -85,7 +85,7 @@ class DraftEditor:
                 draft.at += by
                 draft.errors.clear()
                 draft.failure = draft.note = draft.hint = ""
-                self._told()
+                self._repaint()
 
         self._background.in_turn(act)
 
@@ -97,6 +97,6 @@ class DraftEditor:
             if draft is not None and (draft.dirty or draft.errors):
                 draft.push(draft.base)
                 draft.errors.clear()
-                self._told()
+                self._repaint()
 
         self._background.in_turn(act)

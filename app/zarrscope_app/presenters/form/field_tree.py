@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from zarrscope.jsondoc.document import pointer_of, tokens_of
-from zarrscope.jsondoc.pointers import is_beside
+from zarrscope.jsondoc.pointers import is_beside, pointer_of, tokens_of
 from zarrscope.jsondoc.spans import JsonSpan
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form.draft import Draft

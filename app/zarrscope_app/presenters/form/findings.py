@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from zarrscope.errors import Refused
-from zarrscope.jsondoc.document import tokens_of
+from zarrscope.jsondoc.pointers import tokens_of
 from zarrscope.model.frozen import frozen
 from zarrscope.ome.early_versions import early_version
 from zarrscope.ome.edits import ChannelEdit, Edit, colour_digits, edit, new_window, set_channel

@@ -17,10 +17,10 @@ from zarrscope_app.presenters.form.view_models import FieldFinding
 
 
 class JudgeOfSeveral:
-    """Checks documents in the background while `on` is True; calls `told()` when results have arrived."""
+    """Checks documents in the background while `on` is True; calls `repaint()` when results have arrived."""
 
-    def __init__(self, owner: Owner, told: Callable[[], object]) -> None:
-        self._owner, self._told = owner, told
+    def __init__(self, owner: Owner, repaint: Callable[[], object]) -> None:
+        self._owner, self._repaint = owner, repaint
         self.on = False
         """Whether the form is visible: only then documents are checked."""
         self._ticket: Ticket | None = None
@@ -50,14 +50,14 @@ class JudgeOfSeveral:
         def done(outcome: JobResult[dict[str, tuple[Document, Verdict]]]) -> None:
             self._ticket = None
             self._judged.update(outcome.value or {})
-            self._told()
+            self._repaint()
 
         self._ticket = self._owner.fetch(work, done)
 
     def verdict_of(self, part: MergedNode) -> Verdict | None:
         """The verdict on a document in its present form; None if it was not checked yet."""
-        document, told = self._judged.get(part.path, (None, None))
-        return told if document is part.document else None
+        document, verdict = self._judged.get(part.path, (None, None))
+        return verdict if document is part.document else None
 
     def verdicts(self, parts: Sequence[MergedNode]) -> dict[str, Verdict]:
         """Path of a node → verdict, as far as the documents were checked; empty while the form is not visible."""
@@ -70,8 +70,8 @@ class JudgeOfSeveral:
         having: Counter[tuple[str, str]] = Counter()
         verdicts = self.verdicts(parts)
         for part in parts:
-            told = verdicts.get(part.path)
-            for each in findings_of(part.subject, told.violations) if told is not None else ():
+            verdict = verdicts.get(part.path)
+            for each in findings_of(part.subject, verdict.violations) if verdict is not None else ():
                 key = (each.pointer, each.sentence)
                 having[key] += 1
                 found[key] = each if each.mend else found.get(key, each)

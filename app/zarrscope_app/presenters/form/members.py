@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
-from zarrscope.jsondoc.document import Document, pointer_of, tokens_of
+from zarrscope.jsondoc.document import Document
+from zarrscope.jsondoc.pointers import pointer_of, tokens_of
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form import words
 from zarrscope_app.presenters.form.draft import Draft
@@ -20,8 +21,10 @@ class MemberEditor:
     """Adds, renames, removes, moves and converts members of the attributes. Fields of sections have ids that are not
     JSON pointers, so they cannot be changed here."""
 
-    def __init__(self, editor: DraftEditor, field: Callable[[str], Field | None], told: Callable[[], object]) -> None:
-        self._editor, self._field, self._told = editor, field, told
+    def __init__(
+        self, editor: DraftEditor, field: Callable[[str], Field | None], repaint: Callable[[], object]
+    ) -> None:
+        self._editor, self._field, self._repaint = editor, field, repaint
 
     def may_retype(self, pointer: str) -> bool:
         """Whether a field can be converted to another kind; if not, `state.sentence` gives the reason."""
@@ -74,7 +77,7 @@ class MemberEditor:
         draft.errors.pop(pointer, None)
         reveal(draft, new)
         draft.folded[pointer] = False
-        self._told()
+        self._repaint()
         return new
 
     def add_typed(self, pointer: str, name: str, typed: str) -> str:
@@ -115,7 +118,7 @@ class MemberEditor:
             return
         if self._editor.change(pointer, lambda d, p: d.remove(p)) and (draft := self._editor.draft()):
             draft.errors = {p: e for p, e in draft.errors.items() if not _within(p, pointer)}
-            self._told()
+            self._repaint()
 
     def move(self, pointer: str, by: int) -> None:
         """Moves a member or an item up or down among its siblings."""

@@ -49,12 +49,12 @@ FOLD_ABOVE = 60
 
 
 class NodeForm:
-    """The form of the selected node among `drafts`. `told()` requests a repaint. No method waits for the store."""
+    """The form of the selected node among `drafts`. `repaint()` requests a repaint. No method waits for the store."""
 
     def __init__(
-        self, owner: Owner, drafts: Drafts, waiting: Waiting, saver: Saver, told: Callable[[], object]
+        self, owner: Owner, drafts: Drafts, waiting: Waiting, saver: Saver, repaint: Callable[[], object]
     ) -> None:
-        self._owner, self._drafts, self._waiting, self._saver, self._told = owner, drafts, waiting, saver, told
+        self._owner, self._drafts, self._waiting, self._saver, self._repaint = owner, drafts, waiting, saver, repaint
         self._loading: Ticket | None = None
         self._failure = ""
         self._lacking = ""
@@ -65,11 +65,11 @@ class NodeForm:
         self._way_chosen = False
         self._tree: tuple[Field, ...] | None = None
         self.sections = SectionForm()
-        self._judge = Judge(owner, told)
-        self._background = BackgroundEdits(owner, self.sections, told)
-        self._view = BackgroundView(owner, self.sections, FOLD_ABOVE, told)
-        self._editor = DraftEditor(drafts, self._background, told)
-        self.members = MemberEditor(self._editor, self.field, told)
+        self._judge = Judge(owner, repaint)
+        self._background = BackgroundEdits(owner, self.sections, repaint)
+        self._view = BackgroundView(owner, self.sections, FOLD_ABOVE, repaint)
+        self._editor = DraftEditor(drafts, self._background, repaint)
+        self.members = MemberEditor(self._editor, self.field, repaint)
         self.semantic_edits = SemanticEdits(drafts, self._editor, self.sections, self._judge)
 
     # ------------------------------------------------------------------ the document
@@ -103,7 +103,7 @@ class NodeForm:
                 self._failure = strings.problem(outcome.error, path).headline
             elif outcome.value is not None and path not in self._drafts.unsaved():
                 self._drafts.by_path[path] = outcome.value
-            self._told()
+            self._repaint()
             self.type_waiting()
 
         self._loading = self._owner.read(work, done)
@@ -213,9 +213,9 @@ class NodeForm:
 
     def _status(self, draft: Draft, changes: int) -> tuple[EditStatus, str]:
         if draft.whole and not draft.saving and draft.theirs is None:
-            told = status_of(draft, self._drafts.writable)
-            if told is not None and not (self._waiting and not self._drafts.writable):
-                return told
+            stated = status_of(draft, self._drafts.writable)
+            if stated is not None and not (self._waiting and not self._drafts.writable):
+                return stated
         if draft.saving:
             return EditStatus.SAVING, strings.SAVING
         if draft.theirs is not None:
@@ -297,13 +297,13 @@ class NodeForm:
         if draft is not None and draft.whole != (way == WHOLE) and (draft.whole or self.faulty):
             if draft.dirty:
                 draft.hint = words.SAVE_OR_REVERT
-                self._told()
+                self._repaint()
                 return
             del self._drafts.by_path[self._drafts.path]
             self._way = way
             self.load()
         self._way, self._way_chosen = way, True
-        self._told()
+        self._repaint()
 
     def diff(self) -> Diff:
         """The difference between the document and the stored one."""
@@ -312,7 +312,7 @@ class NodeForm:
 
     def diff_of(self, draft: Draft) -> Diff:
         """The difference of any draft from its stored document. For a large one it is computed in the background: until
-        then a placeholder is returned, and `told` is called when it is ready."""
+        then a placeholder is returned, and `repaint` is called when it is ready."""
         return self._background.diff(draft) if draft.large else draft.diff()
 
     # ------------------------------------------------------------------ editing
@@ -378,7 +378,7 @@ class NodeForm:
     def _wait(self, pointer: str, text: str) -> None:
         """Keeps a text until the hierarchy is open for writing."""
         self._waiting.type(pointer, text, self._drafts)
-        self._told()
+        self._repaint()
 
     def type_waiting(self) -> None:
         """Carries out the edits that were requested before the selected node's draft could be edited, if it can be
@@ -404,7 +404,7 @@ class NodeForm:
         """Collapses or expands a list or object."""
         if (draft := self._drafts.selected) is not None:
             draft.folded[pointer] = folded
-            self._told()
+            self._repaint()
 
     def why_not(self, pointer: str, text: str) -> Callable[[], str] | None:
         """A function that returns the reason why a text is invalid, or ""; any thread may call this function. None

@@ -367,18 +367,18 @@ class EditPresenter(MemberActions):
         elif drafts.hierarchy is not None:
             self._several.show(drafts.hierarchy, self._several.asked)
 
-    def try_text(self, pointer: str, text: str, told: Callable[[str], None]) -> None:
-        """Checks a text that is being typed into a field of a section: calls `told(sentence)`, with "" if the text is
+    def try_text(self, pointer: str, text: str, report: Callable[[str], None]) -> None:
+        """Checks a text that is being typed into a field of a section: calls `report(sentence)`, with "" if the text is
         valid."""
         ask = self._form.why_not(pointer, text)
         if ask is not None:
-            self._text_checks.ask(ask, told)
+            self._text_checks.ask(ask, report)
 
-    def try_json(self, text: str, told: Callable[[int, str], object]) -> None:
-        """Checks a JSON text that is being typed: calls `told(line, sentence)` with the faulty line and the reason, or
-        with 0 and "" if the text is valid."""
+    def try_json(self, text: str, report: Callable[[int, str], object]) -> None:
+        """Checks a JSON text that is being typed: calls `report(line, sentence)` with the faulty line and the reason,
+        or with 0 and "" if the text is valid."""
         if (draft := self._drafts.selected) is not None:
-            self._text_checks.ask_json(text, draft, told)
+            self._text_checks.ask_json(text, draft, report)
 
     # ------------------------------------------------------------------ changes by meaning
     def mend(self, pointer: str) -> None:

@@ -43,7 +43,7 @@ class _Read:
 
 
 class PutAside:
-    """Applies the requests that `waiting` keeps aside, one form after the other. `told()` requests a repaint, after
+    """Applies the requests that `waiting` keeps aside, one form after the other. `repaint()` requests a repaint, after
     which the next `apply` is called; `unapplied(path, sentence)` is called if texts for a node are not applied."""
 
     def __init__(
@@ -52,11 +52,11 @@ class PutAside:
         drafts: Drafts,
         waiting: Waiting,
         saver: Saver,
-        told: Callable[[], object],
+        repaint: Callable[[], object],
         unapplied: Callable[[str, str], object],
     ) -> None:
         self._owner, self._drafts, self._waiting, self._saver = owner, drafts, waiting, saver
-        self._told, self._unapplied = told, unapplied
+        self._repaint, self._unapplied = repaint, unapplied
         self._now: Aside | None = None
         """The requests that are being applied."""
 
@@ -74,7 +74,7 @@ class PutAside:
 
     def _next(self) -> None:
         self._now = None
-        self._told()
+        self._repaint()
 
     def _begin(self, aside: Aside, hierarchy: Hierarchy, outcome: JobResult[_Read]) -> None:
         found = outcome.value
@@ -106,7 +106,7 @@ class PutAside:
         own.hierarchy, own.writable, own.path, own.kind = hierarchy, True, path, aside.kind
         own.by_path[path] = draft
         texts.here = Aside(aside.paths, {**aside.texts}, [*aside.acts])
-        form = NodeForm(self._owner, own, texts, self._saver, self._told)
+        form = NodeForm(self._owner, own, texts, self._saver, self._repaint)
         if facts is not None:
             form.sections.set_facts(facts)
 
@@ -128,8 +128,8 @@ class PutAside:
     def _apply_together(self, aside: Aside, hierarchy: Hierarchy) -> None:
         self._waiting.drop(aside)
 
-        def told() -> None:
-            self._told()
+        def repaint_or_end() -> None:
+            self._repaint()
             if self._now is aside and not form.busy and not form.occupied:
                 state = form.brief
                 if state.status in (EditStatus.INVALID, EditStatus.FAILED):
@@ -138,7 +138,7 @@ class PutAside:
                 else:
                     self._next()
 
-        form = SeveralForm(self._owner, self._drafts, told, lambda path: None)
+        form = SeveralForm(self._owner, self._drafts, repaint_or_end, lambda path: None)
         form.type_again(aside.texts)
         form.show(hierarchy, aside.paths)
         for act in aside.acts:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from zarrscope.jsondoc.document import pointer_of, tokens_of
+from zarrscope.jsondoc.pointers import pointer_of, tokens_of
 from zarrscope_app.presenters.form.draft import Draft
 from zarrscope_app.presenters.form.pages import PAGE, page_of
 

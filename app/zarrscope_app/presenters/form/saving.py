@@ -16,18 +16,18 @@ from zarrscope_app.presenters.form.whole_text import refused, save, stored
 
 
 class Saver:
-    """Saves drafts. `told()` requests a repaint; `saved(path)` is called for each document that was written,
+    """Saves drafts. `repaint()` requests a repaint; `saved(path)` is called for each document that was written,
     `failed(error, path)` for each that could not be written."""
 
     def __init__(
         self,
         owner: Owner,
         drafts: Drafts,
-        told: Callable[[], object],
+        repaint: Callable[[], object],
         saved: Callable[[str], object],
         failed: Callable[[BaseException, str], object],
     ) -> None:
-        self._owner, self._drafts, self._told, self._saved, self._failed = owner, drafts, told, saved, failed
+        self._owner, self._drafts, self._repaint, self._saved, self._failed = owner, drafts, repaint, saved, failed
         self._then: Callable[[str | None], object] | None = None
 
     @property
@@ -73,11 +73,11 @@ class Saver:
                 draft.adopt(met)
                 if merged and may_merge:  # merged without a conflict: the result is saved without asking
                     self._save(path, draft, may_merge=False)
-            self._told()
+            self._repaint()
             self._settled()
 
         self._owner.fetch(work, done)
-        self._told()
+        self._repaint()
 
     @property
     def can_save_all(self) -> bool:
@@ -119,11 +119,11 @@ class Saver:
                 drafts[path].adopt(met)
             if found.met and may_merge and not any(draft.theirs for draft in drafts.values()):
                 self._save_together(drafts, may_merge=False)
-            self._told()
+            self._repaint()
             self._settled()
 
         self._owner.fetch(work, done)
-        self._told()
+        self._repaint()
 
     def when_saved(self, then: Callable[[str | None], object]) -> bool:
         """Calls `then`, as in `save_all`, when the running saves have ended; returns False if there are none."""
@@ -149,7 +149,7 @@ class Saver:
         draft = self._drafts.by_path.get(path)
         if draft is not None and draft.theirs is not None:
             draft.choose(pointer, side)
-            self._told()
+            self._repaint()
 
     def resolve(self, whose: Whose) -> None:
         """Merges the displayed draft with the stored document. A field that both sides changed gets the value that was
@@ -157,7 +157,7 @@ class Saver:
         draft = self._drafts.shown
         if draft is not None and draft.theirs is not None:
             draft.resolve(whose)
-            self._told()
+            self._repaint()
 
 
 def _tell_of(error: BaseException, drafts: Mapping[str, Draft]) -> str:

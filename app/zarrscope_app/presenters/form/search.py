@@ -11,7 +11,7 @@ from functools import partial
 
 from psygnal import Signal
 
-from zarrscope.jsondoc.document import pointer_of
+from zarrscope.jsondoc.pointers import pointer_of
 from zarrscope.model.frozen import frozen
 from zarrscope.runtime.threads import JobResult, Owner, Ticket
 from zarrscope_app.presenters import strings

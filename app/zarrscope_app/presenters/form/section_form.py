@@ -205,8 +205,8 @@ def with_typed(section: FormSection, typed: Mapping[str, tuple[str, str]]) -> Fo
 class Judge:
     """Checks the displayed attributes in the background; a new check cancels the running one."""
 
-    def __init__(self, owner: Owner, told: Callable[[], object]) -> None:
-        self._owner, self._told = owner, told
+    def __init__(self, owner: Owner, repaint: Callable[[], object]) -> None:
+        self._owner, self._repaint = owner, repaint
         self.on = False
         """Whether the form is visible."""
         self._document: Document | None = None
@@ -231,12 +231,12 @@ class Judge:
             if not whole:
                 return verdict(attributes, version_of(attributes))
             reason = faulty() if faulty is not None else ""
-            told = words.still_faulty(key, reason)
-            return Verdict(told, (Violation("", told, "must", ""),), told) if reason else Verdict("")
+            sentence = words.still_faulty(key, reason)
+            return Verdict(sentence, (Violation("", sentence, "must", ""),), sentence) if reason else Verdict("")
 
         def done(outcome: JobResult[Verdict]) -> None:
             self._ticket = None
             self.verdict, self.judged = outcome.value or Verdict(""), document
-            self._told()
+            self._repaint()
 
         self._ticket = self._owner.fetch(work, done)

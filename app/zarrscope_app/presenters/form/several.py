@@ -56,13 +56,13 @@ def _diff_of(part: MergedNode) -> Diff:
 
 class SeveralForm:
     """The form of the nodes at `paths`. `drafts` belong to the presenter, which shares them with the form of one node.
-    `told()` requests a repaint; `saved(path)` is called for each document that was written. Call all methods on the
+    `repaint()` requests a repaint; `saved(path)` is called for each document that was written. Call all methods on the
     host's thread."""
 
     def __init__(
-        self, owner: Owner, drafts: Drafts, told: Callable[[], object], saved: Callable[[str], object]
+        self, owner: Owner, drafts: Drafts, repaint: Callable[[], object], saved: Callable[[str], object]
     ) -> None:
-        self._owner, self._drafts, self._told, self._saved = owner, drafts, told, saved
+        self._owner, self._drafts, self._repaint, self._saved = owner, drafts, repaint, saved
         self._hierarchy: Hierarchy | None = None
         self.asked: tuple[str, ...] = ()
         """The paths of the selected nodes."""
@@ -82,7 +82,7 @@ class SeveralForm:
         self._queue: deque[Callable[[], object]] = deque()
         self._working = self._saving = False
         self._asked_to_save = 0
-        self._judge = JudgeOfSeveral(owner, told)
+        self._judge = JudgeOfSeveral(owner, repaint)
 
     # ------------------------------------------------------------------ nodes
     def show(self, hierarchy: Hierarchy, paths: Sequence[str]) -> None:
@@ -95,7 +95,7 @@ class SeveralForm:
             self._loading = None
             if outcome.value is None:
                 self._failure = strings.problem(outcome.error or RuntimeError()).headline
-                self._told()
+                self._repaint()
                 return
             found = {path: outcome.value[path] for path in paths}
             stating = {path: read for path, read in found.items() if read is not None and read.fits}
@@ -108,14 +108,14 @@ class SeveralForm:
                 self._failure = words.NOTHING_IN_COMMON
             self._expected = None
             waiting = {**self._typed} if self._drafts.writable else {}
-            self._queue.appendleft(partial(self._do, None))  # not at once: a form that is being made may still run
+            self._queue.appendleft(partial(self._apply, None))  # not at once: a form that is being made may still run
             self._queue.extend(partial(self._set, id, text) for id, text in waiting.items())
             if self._typed and not waiting:
                 self._queue.append(self._expect)
-            self._go_on()
+            self._run_next()
 
         self._loading = self._owner.read(partial(read_nodes, hierarchy, paths, self._owner.background), done)
-        self._told()
+        self._repaint()
 
     @property
     def waiting(self) -> Mapping[str, str]:
@@ -128,7 +128,7 @@ class SeveralForm:
 
     def leave(self) -> bool:
         """Called when other nodes are selected. Returns False while edits are still being made: call `leave` again when
-        `told` is called."""
+        `repaint` is called."""
         if self._loading is not None:
             self._loading.cancel()
             self._loading = None
@@ -151,7 +151,7 @@ class SeveralForm:
         ]
 
     # ------------------------------------------------------------------ background work
-    def _do(self, change: ChangesParts | None, id: str = "", text: str = "") -> None:
+    def _apply(self, change: ChangesParts | None, id: str = "", text: str = "") -> None:
         """Applies `change` to the documents in the background (None: no change), and makes the form of the resulting
         documents."""
         self._working = True
@@ -165,11 +165,7 @@ class SeveralForm:
                 return _Made({}, merged(parts), {}, words.refusal(error, 300))
             now = [replace(part, document=made.get(part.path, part.document)) for part in parts]
             diffs = {
-                part.path: (
-                    part.base,
-                    part.document,
-                    _diff_of(part),
-                )
+                part.path: (part.base, part.document, _diff_of(part))
                 for part in now
                 if part.document.bytes != part.base.bytes and known.get(part.path) != (part.base, part.document)
             }
@@ -181,12 +177,12 @@ class SeveralForm:
             if made is None:
                 self._failure = strings.problem(outcome.error or RuntimeError()).headline
             else:
-                self._take_over(made, id, text)
-            self._go_on()
+                self._adopt(made, id, text)
+            self._run_next()
 
         self._owner.fetch(work, done)
 
-    def _take_over(self, made: _Made, id: str, text: str) -> None:
+    def _adopt(self, made: _Made, id: str, text: str) -> None:
         self._form = made.form
         if self._typed.get(id) == text:
             del self._typed[id]
@@ -205,25 +201,25 @@ class SeveralForm:
         for path, known in made.diffs.items():
             self._drafts.by_path[path].know(*known)
 
-    def _soon(self, act: Callable[[], object]) -> None:
+    def _enqueue(self, act: Callable[[], object]) -> None:
         """Runs `act` when all earlier requests are done."""
         self._queue.append(act)
         if self.occupied:
-            self._told()
+            self._repaint()
         else:
-            self._go_on()
+            self._run_next()
 
     @property
     def occupied(self) -> bool:
         """Whether documents are being read, edited or saved."""
         return self._working or self._saving or self._loading is not None
 
-    def _go_on(self) -> None:
+    def _run_next(self) -> None:
         while self._queue and not self.occupied:
             self._queue.popleft()()
         if not self.busy:
             self._judge.look_at(self._parts())
-        self._told()
+        self._repaint()
 
     # ------------------------------------------------------------------ editing
     def edit(self, id: str, text: str) -> None:
@@ -232,7 +228,7 @@ class SeveralForm:
         if field is not None and field.text == text and not field.error and not field.differs:
             return
         self._typed[id] = text
-        self._soon(partial(self._set, id, text) if self._drafts.writable else self._expect)
+        self._enqueue(partial(self._set, id, text) if self._drafts.writable else self._expect)
 
     def _expect(self) -> None:
         """Makes the form with the texts that wait, so that fields which follow them show their new values."""
@@ -244,20 +240,20 @@ class SeveralForm:
         def done(outcome: JobResult[Merged]) -> None:
             self._working = False
             self._expected = outcome.value
-            self._go_on()
+            self._run_next()
 
         self._owner.fetch(lambda: merged(expected(parts, places, texts)), done)
 
     def _set(self, id: str, text: str) -> None:
         if id == "linked":
             self._linked = text.strip().lower() == "true"
-            self._do(None, id, text)
+            self._apply(None, id, text)
             return
         places = self._form.places.get(id)
         if places is None:  # an earlier action removed the field
             self._typed.pop(id, None)
             return
-        self._do(lambda parts: edited(parts, places, text), id, text)
+        self._apply(lambda parts: edited(parts, places, text), id, text)
 
     def change(self, asked: Sequence[Asked]) -> None:
         """Makes changes to all nodes, as one action."""
@@ -265,7 +261,7 @@ class SeveralForm:
         def made(part: MergedNode) -> Document:
             return mended(part.document, part.prefix, part.facts, asked)
 
-        self._soon(lambda: self._do(lambda parts: each_changed(parts, made)))
+        self._enqueue(lambda: self._apply(lambda parts: each_changed(parts, made)))
 
     def mend(self, pointer: str) -> None:
         """Makes the correction that the finding at `pointer` offers, in all nodes that have it."""
@@ -279,7 +275,7 @@ class SeveralForm:
             )
             return apply(part.document, part.prefix, next(filter(None, edits), ()))
 
-        self._soon(lambda: self._do(lambda parts: each_changed(parts, made)))
+        self._enqueue(lambda: self._apply(lambda parts: each_changed(parts, made)))
 
     def locate(self, pointer: str) -> str:
         """The id of the field of a finding; "" if there is none."""
@@ -321,9 +317,9 @@ class SeveralForm:
                     draft.at += by
                     draft.failure = draft.note = draft.hint = ""
             self._errors.clear()
-            self._do(None)
+            self._apply(None)
 
-        self._soon(act)
+        self._enqueue(act)
 
     def revert(self) -> None:
         """Drops the changes of all nodes, as one action."""
@@ -333,9 +329,9 @@ class SeveralForm:
             for draft in self._chosen():
                 draft.push(draft.base, number)
             self._errors.clear()
-            self._do(None)
+            self._apply(None)
 
-        self._soon(act)
+        self._enqueue(act)
 
     # ------------------------------------------------------------------ saving
     def save(self) -> None:
@@ -346,7 +342,7 @@ class SeveralForm:
             self._save(may_merge=True)
 
         self._asked_to_save += 1
-        self._soon(act)
+        self._enqueue(act)
 
     def _save(self, may_merge: bool) -> None:
         hierarchy = self._hierarchy
@@ -377,10 +373,10 @@ class SeveralForm:
             if found.met and may_merge and not self._in_conflict:
                 self._save(may_merge=False)
             elif not self._working:
-                self._soon(lambda: self._do(None))
+                self._enqueue(lambda: self._apply(None))
 
         self._owner.fetch(work, done)
-        self._told()
+        self._repaint()
 
     @property
     def _in_conflict(self) -> bool:
@@ -401,11 +397,11 @@ class SeveralForm:
             def done(outcome: JobResult[None]) -> None:
                 for draft, made in copies:
                     draft.adopt(made)
-                self._do(None)
+                self._apply(None)
 
             self._owner.fetch(work, done)
 
-        self._soon(act)
+        self._enqueue(act)
 
     # ------------------------------------------------------------------ the snapshot
     def judge(self, on: bool) -> None:

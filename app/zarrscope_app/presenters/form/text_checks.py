@@ -21,17 +21,17 @@ class TextChecks:
         if self._ticket is not None:
             self._ticket.cancel()
 
-    def ask(self, why_not: Callable[[], str], told: Callable[[str], None]) -> None:
-        """Checks the text of a field: calls `told(sentence)`, with "" if the text is valid."""
+    def ask(self, why_not: Callable[[], str], report: Callable[[str], None]) -> None:
+        """Checks the text of a field: calls `report(sentence)`, with "" if the text is valid."""
         self._drop_former()
-        self._ticket = self._owner.fetch(why_not, lambda outcome: told(outcome.value or ""))
+        self._ticket = self._owner.fetch(why_not, lambda outcome: report(outcome.value or ""))
 
-    def ask_json(self, text: str, draft: Draft, told: Callable[[int, str], object]) -> None:
-        """Checks the text of all attributes: calls `told(line, sentence)`, with 0 and "" if the text is valid."""
+    def ask_json(self, text: str, draft: Draft, report: Callable[[int, str], object]) -> None:
+        """Checks the text of all attributes: calls `report(line, sentence)`, with 0 and "" if the text is valid."""
 
         def done(outcome: JobResult[TextFault | None]) -> None:
             fault = outcome.value
-            told(*(fault.line, fault.sentence) if fault is not None else (0, ""))
+            report(*(fault.line, fault.sentence) if fault is not None else (0, ""))
 
         self._drop_former()
         self._ticket = self._owner.fetch(lambda: json_text.fault_in(text, draft), done)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from zarrscope.errors import Refused
-from zarrscope.jsondoc.document import Document, tokens_of
+from zarrscope.jsondoc.document import Document
+from zarrscope.jsondoc.pointers import tokens_of
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form.field_editors import Editor, FieldPlace, refusal, row_for
 from zarrscope_app.presenters.form.field_tree import kind_of

@@ -115,7 +115,7 @@ def new_place(place: ActPlace, given: Mapping[str, str]) -> str:
 
 
 def _progress(report: Report) -> Callable[[moving.MoveProgress], None]:
-    def progress(told: moving.MoveProgress) -> None:
-        report(None, words.carried(told.doing, told.done))
+    def progress(state: moving.MoveProgress) -> None:
+        report(None, words.carried(state.doing, state.done))
 
     return progress

@@ -10,8 +10,6 @@ from typing import Any
 from zarrscope.stores.dry_run import Operation
 from zarrscope_app.presenters import strings
 
-_ACTS = {"set": "set", "copy": "copy", "move_prefix": "move", "erase": "erase", "erase_prefix": "erase"}
-
 _VERBS = (
     (("set",), "set"),
     (("copy",), "copied"),
@@ -22,11 +20,10 @@ _VERBS = (
 
 def line(operation: Operation, here: str) -> str:
     """One operation as a line: "set    a/zarr.json  312 B". The line names the store if it is not `here`."""
-    target = _place(operation.key, operation.store, here)
-    what = target
+    places = _place(operation.key, operation.store, here)
     if operation.source is not None:
-        what = f"{_place(operation.source, operation.source_url or here, here)} → {target}"
-    return f"{_ACTS[operation.act]:<5}  {what}  {_amount(operation)}".rstrip()
+        places = f"{_place(operation.source, operation.source_url or here, here)} → {places}"
+    return f"{operation.act.removesuffix('_prefix'):<5}  {places}  {_amount(operation)}".rstrip()
 
 
 def _place(key: str, store: str, here: str) -> str:

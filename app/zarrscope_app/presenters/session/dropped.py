@@ -73,7 +73,7 @@ class Drop:
         waits = False
         for session in left:
             waits |= session.state.status is SessionStatus.OPENING
-            if _is_none(session) and session not in self._asked:
+            if _has_no_hierarchy(session) and session not in self._asked:
                 waits = True
                 session.owner.read(partial(enclosing_node, session.url), partial(self._asked_for, session))
         if not waits:
@@ -121,9 +121,9 @@ def _problem(errors: Sequence[BaseException]) -> strings.Problem:
     return replace(first, headline=f"{first.headline} {more}".strip(), details=details, retry=False)
 
 
-def _is_none(session: Session) -> bool:
+def _has_no_hierarchy(session: Session) -> bool:
     """Whether there is no hierarchy that can be opened at the address, rather than no answer, or a question such as
     whether to follow links."""
     state = session.state
-    none = isinstance(session.error, NotFound | Refused | Unsupported)
-    return state.status is SessionStatus.FAILED and none and not state.offers
+    answered = isinstance(session.error, NotFound | Refused | Unsupported)
+    return state.status is SessionStatus.FAILED and answered and not state.offers

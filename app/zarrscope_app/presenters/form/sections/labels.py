@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from zarrscope.errors import Refused
-from zarrscope.jsondoc.document import pointer_of
+from zarrscope.jsondoc.pointers import pointer_of
 from zarrscope.ome.edits import Edit, base_of, colour_digits, edit
 from zarrscope.ome.metadata import block
 from zarrscope_app.presenters.form import words
