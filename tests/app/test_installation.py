@@ -15,7 +15,7 @@ import pytest
 import machine
 import zarrscope
 from narrowing import not_none
-from zarrscope.errors.installing import how_to_install
+from zarrscope.errors.installing import how_to_install, how_to_install_packages
 from zarrscope_app.cli.explore import has_display
 from zarrscope_app.presenters import installation
 
@@ -117,7 +117,12 @@ def test_an_extra_is_installed_from_where_zarrscope_came(monkeypatch: pytest.Mon
 
 def test_a_build_without_python_does_not_advise_pip_of_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "frozen", True, raising=False)
-    assert how_to_install("tui") == ("This build takes no further packages: use an installation by pip or conda")
+    said = "This build takes no further packages: use an installation by pip or conda"
+    assert how_to_install("tui") == how_to_install_packages("icechunk") == said
+    for place in (machine.ROOT / "core", machine.ROOT / "app"):
+        for file in place.rglob("*.py"):
+            advised = re.search(r"Run: pip install", file.read_text("utf-8"))
+            assert advised is None or file.name == "installing.py", f"{file} advises pip by itself"
 
 
 def test_all_is_every_extra_that_a_user_installs() -> None:

@@ -39,6 +39,16 @@ def test_each_leads_to_its_place(array: Any, tmp_path: Path) -> None:
         target_of(3)
 
 
+def test_the_mapping_of_a_memory_store_of_zarr_python_leads_to_the_store() -> None:
+    mapping: dict[str, Any] = {}
+    store = zarr.storage.MemoryStore(mapping)
+    zarr.create_array(store, shape=(4,), chunks=(2,), dtype="i4")[...] = 3
+    with pytest.raises(zarrscope.ZarrscopeError, match="type Buffer instead of bytes") as raised:
+        zarrscope.open(mapping)
+    assert raised.value.advice == "Open the store or the node of zarr-python that uses this mapping."
+    assert as_array(zarrscope.open(store)["/"])[3] == 3
+
+
 def test_a_tree_of_xarray_leads_to_its_group(tmp_path: Path) -> None:
     xarray = pytest.importorskip("xarray")
     place = str(tmp_path / "x.zarr")

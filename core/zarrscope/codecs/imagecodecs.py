@@ -27,6 +27,7 @@ from zarrscope.codecs.codec import (
 from zarrscope.codecs.native import library
 from zarrscope.codecs.settings import CodecSettings
 from zarrscope.errors import BadChunk, Refused, Unsupported
+from zarrscope.errors.installing import how_to_install_packages
 
 PREFIX = "imagecodecs_"
 STREAMS = frozenset(
@@ -129,7 +130,7 @@ def image_codec(name: str) -> CodecClass:
         raise Unsupported(
             f"The codec {name!r} needs a package that is not installed",
             feature=f"codec {name}",
-            advice="Run: pip install imagecodecs",
+            advice=how_to_install_packages("imagecodecs"),
         )
     function = name.removeprefix(PREFIX)
     described = getattr(package, function.upper(), None)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from zarrscope.errors import Unsupported
+from zarrscope.errors.installing import how_to_install_packages
 from zarrscope.runtime.memo import memoized
 from zarrscope.runtime.shortcuts import NotUsable
 
@@ -32,7 +33,7 @@ def needed(name: str) -> Any:
         raise Unsupported(
             f"The package {package!r} is not installed, or cannot be imported",
             feature=f"package {package}",
-            advice=f"Run: pip install {package}",
+            advice=how_to_install_packages(package),
         )
     return module
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from zarrscope.codecs.codec import CLASSES, ArrayToArray, ArrayToBytes, BytesToBytes, CodecClass
 from zarrscope.errors import Unsupported
+from zarrscope.errors.installing import how_to_install_packages
 from zarrscope.model import codec_table
 from zarrscope.model.codec_table import CodecRow, codec_name, codec_row
 from zarrscope.model.metadata import CodecSpec, ExtensionOutcome, ExtensionReport
@@ -42,7 +43,7 @@ def _class(row: CodecRow) -> CodecClass:
         raise Unsupported(
             f"The codec {row.name!r} needs a package that is not installed",
             feature=f"codec {row.name}",
-            advice=f"Run: pip install {row.package or row.needs[0]}",
+            advice=how_to_install_packages(row.package or row.needs[0]),
         )
     if row.name not in CLASSES:
         import_module(row.module)

@@ -7,6 +7,8 @@ came from a package index.
 
 from __future__ import annotations
 
+_FIXED = "This build takes no further packages: use an installation by pip or conda"
+
 
 def how_to_install(extra: str = "") -> str:
     """The command that installs zarrscope with this extra, in a sentence without a full stop. Where nothing can be
@@ -18,11 +20,22 @@ def how_to_install(extra: str = "") -> str:
     True
     """
     if is_bundle():
-        return "This build takes no further packages: use an installation by pip or conda"
+        return _FIXED
     wanted = f"[{extra}]" if extra else ""
     if from_index():
         return f"Run: pip install {_quoted(f'zarrscope{wanted}')}"
     return f"Run in the folder of zarrscope: pip install {_quoted(f'.{wanted}')}"
+
+
+def how_to_install_packages(*requirements: str) -> str:
+    """The command that installs packages of others, as a sentence like that of `how_to_install`.
+
+    Examples
+    --------
+    >>> how_to_install_packages("pandas", "zarr>=3")
+    "Run: pip install pandas 'zarr>=3'"
+    """
+    return _FIXED if is_bundle() else f"Run: pip install {' '.join(map(_quoted, requirements))}"
 
 
 def is_bundle() -> bool:
@@ -43,4 +56,4 @@ def from_index() -> bool:
 
 
 def _quoted(requirement: str) -> str:
-    return f"'{requirement}'" if "[" in requirement else requirement
+    return f"'{requirement}'" if {*"[<>"} & {*requirement} else requirement

@@ -14,6 +14,7 @@ from typing import Any
 
 from zarrscope.errors import Unreadable, Unsupported, ZarrscopeError
 from zarrscope.errors.confidential import cause
+from zarrscope.errors.installing import how_to_install_packages
 from zarrscope.model.storage import ByteRange
 from zarrscope.stores.address_options import split_options
 from zarrscope.stores.local.paths import path_of
@@ -142,7 +143,7 @@ def _session(beneath: Store) -> Any:
             "This is an Icechunk repository, which is read through a package that is not installed: icechunk",
             feature="icechunk",
             store=beneath.url,
-            advice="Run: pip install icechunk",
+            advice=how_to_install_packages("icechunk"),
         )
     import icechunk
 

@@ -38,11 +38,15 @@ class MappingStore(Store):
         try:
             return bytes(memoryview(value).cast("B")) if not isinstance(value, bytes) else value
         except TypeError:
+            # The mapping that a MemoryStore of zarr-python keeps holds objects which only zarr-python may replace
+            theirs = type(value).__module__.startswith("zarr.")
             raise Unreadable(
                 f"The mapping holds an object of type {type(value).__name__} instead of bytes",
                 store=self.url,
                 key=key,
-                advice="Store bytes under this key.",
+                advice="Open the store or the node of zarr-python that uses this mapping."
+                if theirs
+                else "Store bytes under this key.",
             ) from None
 
     def _failed(self, error: Exception, key: str | None = None) -> Unreadable:

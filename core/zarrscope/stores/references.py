@@ -18,6 +18,7 @@ from typing import Any
 
 from zarrscope.errors import BadMetadata, NotFound, OutsideLink, Unreadable, Unsupported, ZarrscopeError
 from zarrscope.errors.confidential import cause, conceal, public, public_options
+from zarrscope.errors.installing import how_to_install_packages
 from zarrscope.model.storage import ByteRange, Entry
 from zarrscope.stores.address_options import BUCKETS, split_options
 from zarrscope.stores.body import begins_as_page
@@ -78,7 +79,7 @@ class ReferenceStore(FsspecStore):
                 f"References in parquet need a package that is not installed: {cause(error)}",
                 feature="parquet",
                 store=self.url,
-                advice="Run: pip install pandas pyarrow",
+                advice=how_to_install_packages("pandas", "pyarrow"),
             ) from error
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             told = f"This is not a reference file: {cause(error)}"

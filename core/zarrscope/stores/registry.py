@@ -82,14 +82,14 @@ class StoreKind:
         of store fails."""
         missing = _missing(self.needs) if self.needs else ()
         if missing:
-            from zarrscope.errors.installing import how_to_install
+            from zarrscope.errors.installing import how_to_install, how_to_install_packages
 
             raise Unsupported(
                 f"Addresses that begin with {url.partition('://')[0]}:// need {' and '.join(missing)}, "
                 f"which {'is' if len(missing) == 1 else 'are'} not installed",
                 feature=f"scheme {self.scheme}",
                 store=url,
-                advice=how_to_install(self.extra) if self.extra else f"Run: pip install {' '.join(missing)}",
+                advice=how_to_install(self.extra) if self.extra else how_to_install_packages(*missing),
             )
         opener = _imported(self.opener) if isinstance(self.opener, str) else self.opener
         try:

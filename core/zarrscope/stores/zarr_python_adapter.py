@@ -17,6 +17,7 @@ from itertools import islice
 from typing import Any
 
 from zarrscope.errors import Conflict, Unsupported
+from zarrscope.errors.installing import how_to_install_packages
 from zarrscope.model.storage import ABSENT, ByteRange
 from zarrscope.runtime.tuning import SCANNED_AT_ONCE
 from zarrscope.stores.store import Store
@@ -77,7 +78,7 @@ def adapter() -> Any:
         raise Unsupported(
             f"A store for zarr-python needs zarr-python 3: {error}",
             feature="zarr-python",
-            advice="Run: pip install 'zarr>=3'",
+            advice=how_to_install_packages("zarr>=3"),
         ) from error
 
     def part_of(asked: object) -> ByteRange | None:
