@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from typing import Any
 
 import pytest
 
+import servers
 from contracts.hostile_http import hostile
 from contracts.places import PLACES, SERVICES, WRITABLE, Place, Services
 from contracts.service_answers import (
@@ -97,6 +99,43 @@ def test_a_server_that_is_gone_is_an_error_until_it_is_back(place: Place) -> Non
     assert store.get("a/b") == VALUES["a/b"]
     assert store.get("no") is None
     store.close()
+
+
+NOWHERE: dict[str, tuple[str, dict[str, Any]]] = {
+    "http": ("http://{host}/x.zarr", {}),
+    "s3": ("s3://b/x.zarr", {"endpoint": "http://{host}", "anon": True, "region": "us-east-1"}),
+    "gs": ("gs://b/x.zarr", {"endpoint": "http://{host}", "anon": True}),
+    "abfs": ("az://b/x.zarr", {"endpoint": "http://{host}", "account_name": "a", "anon": True}),
+    "ssh": ("ssh://{host}/x.zarr", {}),
+    "sftp": ("sftp://{host}/x.zarr", {"ssh_config": None, "allow_agent": False, "look_for_keys": False}),
+    "redis": ("redis://{host}/0", {}),
+}
+"""Addresses on a host that is to be filled in, with their options."""
+
+
+@pytest.mark.parametrize("host", ["no-such-host.invalid", "127.0.0.1:{closed}"])
+@pytest.mark.parametrize("kind", SERVICES)
+def test_a_host_that_cannot_be_reached_is_named_with_the_reason(
+    kind: str, host: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """obstore's own sentence says only "error sending request"."""
+    if kind == "redis":
+        pytest.importorskip("redis")
+    if kind == "ssh" and shutil.which("ssh") is None:
+        pytest.skip("no ssh is installed")
+    for name in ("ATTEMPTS", "PAUSE"):
+        monkeypatch.setenv(f"ZARRSCOPE_{name}", "1" if name == "ATTEMPTS" else "0")
+    host = host.format(closed=servers.free_port())
+    address, options = NOWHERE[kind]
+    filled = {name: value.format(host=host) if isinstance(value, str) else value for name, value in options.items()}
+    with pytest.raises(Unreadable) as caught:
+        open_store(address.format(host=host), "r", filled).get("zarr.json")
+    sentence = caught.value.message
+    assert host.partition(":")[0] in sentence
+    reason = "efused|onnect to port" if ":" in host else "not known|resolve hostname|name resolution|No address"
+    assert re.search(reason, sentence), sentence
+    assert "HTTP error" not in sentence
+    assert "network" in (caught.value.advice or "")
 
 
 @of(*WIRED)

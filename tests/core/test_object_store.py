@@ -223,6 +223,10 @@ def test_a_conditional_put_reads_the_stored_value_only_where_versions_differ(
     assert store.set("n", b"3", second) != second
 
 
+NOT_CONNECTED = "\n\nDebug source: uri: Some(\n https://h:1/b/x,\n), inner: Http(HttpError { kind: Connect, "
+"""The beginning of obstore's details if no connection was made."""
+
+
 @pytest.mark.parametrize(
     ("text", "code", "said"),
     [
@@ -234,6 +238,18 @@ def test_a_conditional_put_reads_the_stored_value_only_where_versions_differ(
         ('{"error": {"message": "No.", "errors": [{"reason": "forbidden"}]}}', "forbidden", "No"),
         ("Generic error\n  of  S3\n\nDebug source:\nmuch", "", "Generic error of S3"),
         ("status code: 503 Service Unavailable", "", "503 Service Unavailable"),
+        (f"failed{NOT_CONNECTED}InvalidCertificate(", "", "h:1 cannot be reached: its certificate is not accepted"),
+        (
+            f"failed{NOT_CONNECTED}TunnelUnsuccessful",
+            "",
+            "h:1 cannot be reached: the proxy of HTTPS_PROXY refuses the connection",
+        ),
+        (
+            f'failed{NOT_CONNECTED}ConnectError("tcp connect error", 10.0.0.1:8, Os {{message: "Connection refused"}}',
+            "",
+            "h:1 cannot be reached: Connection refused by 10.0.0.1:8",
+        ),
+        (f"failed{NOT_CONNECTED}of another version", "", "failed"),
     ],
 )
 def test_the_code_and_the_sentence_of_a_service(text: str, code: str, said: str) -> None:

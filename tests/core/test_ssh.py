@@ -104,6 +104,37 @@ def test_why_ssh_failed_is_said(tmp_path: Path) -> None:
         opened(tmp_path, command="echo Host key verification failed. >&2; exit 255")
 
 
+CHANGED = """
+@    WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!     @
+The fingerprint for the ED25519 key sent by the remote host is
+SHA256:abc.
+Offending ED25519 key in ~/.ssh/known_hosts:3
+  remove with:
+  ssh-keygen -f "~/.ssh/known_hosts" -R "host"
+Host key verification failed.
+"""
+
+
+@pytest.mark.parametrize(
+    ("told", "message", "advice"),
+    [
+        ("Host key verification failed.", "The host host is not known to ssh", "answer yes, then try again: ssh -p 7 "),
+        (CHANGED, "The key of the host host has changed: it is ED25519 SHA256:abc", '-R "host"'),
+        ("ann@host: Permission denied (publickey).", "Permission denied (publickey)", "use a key and an agent"),
+        ("ssh: Could not resolve hostname host", "Could not resolve hostname host", "Check the address"),
+        ("", "You must change your password", "Try in a terminal: ssh -p 7 host true"),
+    ],
+    ids=["unknown", "changed", "denied", "no name", "a shell that only prints"],
+)
+def test_the_reason_of_ssh_is_said_with_the_next_step(told: str, message: str, advice: str, tmp_path: Path) -> None:
+    command = f"echo You must change your password; echo {shlex.quote(told)} >&2; exit 255"
+    with pytest.raises(Unreadable) as caught:
+        SSHStore(f"ssh://host:7{tmp_path}", ssh=NEAR, command=command)
+    assert message in caught.value.message
+    assert advice in (caught.value.advice or "")
+    assert "@" not in caught.value.message.replace("ann@host", "")
+
+
 def abandon(answers: Iterator[Any]) -> None:
     """Begins to take the answers, and leaves them in a reference cycle, which only the garbage collector ends. It does
     not run by itself until a test enables it."""
@@ -264,6 +295,20 @@ def test_each_kind_of_place_there_is_written(name: str, sshd: list[str], tmp_pat
     with zarrscope.open(place) as h:
         assert as_array(h["/a"])[...].tolist() == [3, 3, 3, 3]
         assert h["/a"].attributes["unit"] == "nm"
+
+
+@pytest.mark.needs("sshd")
+@pytest.mark.parametrize("known", ["not known", "has changed"])
+def test_a_key_that_a_real_ssh_does_not_know_is_explained(known: str, sshd: list[str], tmp_path: Path) -> None:
+    hosts = tmp_path / "hosts"
+    if known == "has changed":
+        key = Path(sshd[sshd.index("-i") + 1]).with_suffix(".pub").read_text()
+        hosts.write_text(f"[127.0.0.1]:{servers.port_of(sshd)} {key}")
+    options = ["-o", f"UserKnownHostsFile={hosts}", "-o", "GlobalKnownHostsFile=none"]
+    with pytest.raises(Unreadable, match=known) as caught:
+        SSHStore(f"ssh://127.0.0.1{tmp_path}", ssh=[*sshd[:-2], *options], command=COMMAND)
+    assert "SHA256:" in caught.value.message or known == "not known"
+    assert "owner of the host" in (caught.value.advice or "")
 
 
 @pytest.mark.needs("sshd")

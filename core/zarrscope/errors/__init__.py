@@ -259,8 +259,8 @@ class Denied(Unreadable, PermissionError):
     )
     """The advice of an untold denial, for scripts and the command line."""
     NOTHING_READ_ADVICE = (
-        "The server gives this answer for every key, whether a value exists or not: check the address, and whether you "
-        "may read it."
+        "The server gives this answer for every key, whether a value exists or not: check the address, whether you may "
+        "read it, and whether your network asks for a login."
     )
     """The advice where not one value could be read: none can then be taken as missing."""
 

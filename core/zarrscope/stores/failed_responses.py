@@ -20,12 +20,15 @@ OF_EXPIRED = "Access by this address has expired: get a new one where this one c
 
 def reason_of(error: BaseException) -> str:
     """The reason for a failed request. aiohttp's own text for a failed connection contains its settings."""
+    name = type(error).__name__
     cause, host, port = (getattr(error, name, None) for name in ("os_error", "host", "port"))
     if isinstance(cause, OSError) and host:
         number = 0 if isinstance(cause, ssl.SSLError) else cause.errno or 0
         reason = os.strerror(number) if number > 0 else cause.strerror or str(cause)
-        return f"{host}:{port} cannot be reached: {reason}"
-    name = type(error).__name__
+        proxy = "the proxy " if name == "ClientProxyConnectionError" else ""
+        return f"{proxy}{host}:{port} cannot be reached: {reason}"
+    if name == "ClientHttpProxyError":
+        return f"the proxy refuses the connection ({getattr(error, 'status', '')} {getattr(error, 'message', '')})"
     if name == "TooManyRedirects":
         return "the server redirects again and again"
     if name in ("NonHttpUrlRedirectClientError", "InvalidUrlRedirectClientError"):

@@ -41,6 +41,7 @@ from zarrscope.stores.body import (
 from zarrscope.stores.failed_responses import EXPIRED, NO_ACCESS, NO_BUCKET, OF_EXPIRED, advice_for, reason_of
 from zarrscope.stores.local.links import no_end
 from zarrscope.stores.network import Network, network, others, seconds_asked_for, told_in_words
+from zarrscope.stores.proxies import proxy_of
 from zarrscope.stores.registry import Mode, StoreOptions
 from zarrscope.stores.remote import RemoteStore
 from zarrscope.stores.store import Store
@@ -68,6 +69,13 @@ class _Connections:
     def __init__(self, session: ClientSession) -> None:
         self.session = session
         self._hosts: dict[str, asyncio.Semaphore] = {}
+        self._proxies: dict[str, str | None] = {}
+
+    def proxy(self, host: str) -> str | None:
+        """The proxy for requests to a host, such as https://host:8080."""
+        if host not in self._proxies:
+            self._proxies[host] = proxy_of(host)
+        return self._proxies[host]
 
     def host(self, name: str) -> asyncio.Semaphore:
         return self._hosts.setdefault(name, asyncio.Semaphore(IN_FLIGHT))
@@ -296,7 +304,9 @@ class HTTPStore(RemoteStore):
             # The whole response head must arrive within this time.
             async with asyncio.timeout(self.network.timeout + min(self.network.timeout, _CONNECT)):
                 # aiohttp follows at most `max_redirects` redirects, and only to http and https.
-                response = await connections.session.get(url, headers=headers, max_redirects=5, timeout=self._timeout)
+                response = await connections.session.get(
+                    url, headers=headers, max_redirects=5, timeout=self._timeout, proxy=connections.proxy(self._host)
+                )
             async with response:
                 yield response
 
@@ -350,7 +360,7 @@ class HTTPStore(RemoteStore):
             async with asyncio.timeout(self.network.timeout + min(self.network.timeout, _CONNECT)):
                 target = URL(asked, encoded=True)
                 async with await connections.session.get(
-                    target, headers=headers, max_redirects=5, timeout=self._timeout
+                    target, headers=headers, max_redirects=5, timeout=self._timeout, proxy=connections.proxy(self._host)
                 ) as response:
                     body = await response.content.read(web_index.MAX_BYTES)
                     while body and not response.content.at_eof() and len(body) < web_index.MAX_BYTES:

@@ -7,6 +7,7 @@ that body.
 from __future__ import annotations
 
 import re
+from urllib.parse import urlsplit
 
 from zarrscope.errors import ZarrscopeError
 from zarrscope.stores.network import seconds_asked_for
@@ -35,12 +36,40 @@ def sentence(error: BaseException) -> str:
     """The useful part of the message of an obstore error: the status and the service's own sentence."""
     if isinstance(error, TimeoutError):
         return f"it took too long ({error})" if str(error) else "it took too long"
-    text = str(error).partition("\n\nDebug source")[0]
+    text, _, details = str(error).partition("\n\nDebug source")
+    if (unreached := _unreached(details)) is not None:
+        return unreached
     said = re.search(r"<Message>(.*?)</Message>", text, re.S) or re.search(r'"message":\s*"(.*?)"', text)
     status = re.search(r"status code: (\d{3}[ \w]*)", text)
     if said:
         return f"{status[1].strip() + ': ' if status else ''}{said[1].strip().rstrip('.')}"
     return status[1].strip() if status else " ".join(text.split())[:300]
+
+
+_NOT_CONNECTED = (
+    ("InvalidCertificate", "its certificate is not accepted"),
+    ("Tunnel", "the proxy of HTTPS_PROXY refuses the connection"),
+)
+"""Words of obstore's details if no connection was made → the reason in plain words."""
+
+
+def _unreached(details: str) -> str | None:
+    """Says which server could not be reached and why, from the details that obstore appends to its message; the message
+    itself says only "error sending request". None if they do not say it."""
+    url = re.search(r"\buri: Some\(\s*(\S+?),?\s*\)", details)
+    host = urlsplit(url[1]).netloc.rpartition("@")[2] if url else ""
+    if not host or not re.search(r"\bkind: Connect\b", details):
+        return None
+    reason = next((why for word, why in _NOT_CONNECTED if word in details), "")
+    if not reason:
+        told = re.findall(r'\b(?:message|error): "((?:[^"\\]|\\.)*)"', details)
+        if not told:
+            return None
+        reason = str(told[-1]).rpartition(": ")[2]
+        other = re.search(r'"tcp connect error",\s*(\S+?),\s', details)
+        if other and other[1] != host:  # a proxy, or the address of the host
+            reason += f" by {other[1]}"
+    return f"{host} cannot be reached: {reason}"
 
 
 def status_of(error: BaseException) -> int | None:

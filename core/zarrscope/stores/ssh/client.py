@@ -29,7 +29,8 @@ from zarrscope.runtime.keyed_locks import KeyedLocks
 from zarrscope.stores.network import network
 from zarrscope.stores.ssh.ahead import as_told, unpacked, worth_sending
 from zarrscope.stores.ssh.channels import Channels, ask_divided, shared_login
-from zarrscope.stores.ssh.connection import ConnectionEnded, NotInstalled, SSHConnection, wait
+from zarrscope.stores.ssh.connection import NotInstalled, SSHConnection, wait
+from zarrscope.stores.ssh.endings import ConnectionEnded
 from zarrscope.stores.ssh.frames import MessageFrame, range_told, rebuilt
 from zarrscope.stores.ssh.shares import JoinedShares, worth_sharing
 from zarrscope.stores.store import Store
@@ -97,6 +98,7 @@ class SSHStore(Store):
             *program, "-T", "-o", "BatchMode=yes", "-o", "ServerAliveInterval=15", "-o", f"ConnectTimeout={seconds}",
         )  # fmt: skip
         self._destination = (*port, "--", self._host)
+        self._trial = (*port, self._host)
         self._arguments = (*self._program, *self._destination, command)
         self._root = url.partition("://")[2].partition("/")[2]
         self._root = "/" + self._root if not self._root.startswith("/") else self._root
@@ -173,7 +175,7 @@ class SSHStore(Store):
         further = self._arguments[len(self._program) :]
 
         def opened(options: Sequence[str]) -> SSHConnection:
-            return SSHConnection(self._host, (*self._program, *options, *further), self._timeout)
+            return SSHConnection(self._host, (*self._program, *options, *further), self._timeout, self._trial)
 
         if login is None:
             return Channels(opened(()))

@@ -22,12 +22,13 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]  # `_enlarge` then does nothing
 
-from zarrscope.errors import Unreadable, Unsupported, ZarrscopeError
+from zarrscope.errors import Unsupported, ZarrscopeError
 from zarrscope.errors.installing import from_index
 from zarrscope.runtime.answers import AnswerQueue
 from zarrscope.runtime.interrupts import LOOK_SECONDS, check
 from zarrscope.runtime.tuning import SSH_PIPE_BYTES
 from zarrscope.runtime.waits import waiting
+from zarrscope.stores.ssh.endings import ConnectionEnded, why_ended
 from zarrscope.stores.ssh.frames import MAGIC, PROTOCOL, FramePipe, MessageFrame, read_frame, rebuilt, write_frame
 
 NOT_THERE = 127
@@ -35,6 +36,8 @@ _END_SECONDS = 2.0
 """The most seconds that the remote process may take to end."""
 _LAST_WORDS = 20
 """The number of last lines from ssh's error output that are kept for messages."""
+_PRINTED_BYTES = 1024
+"""The most bytes that are kept of a text that the host prints in place of an answer."""
 
 
 def _enlarge(pipe: IO[bytes] | None) -> None:
@@ -64,10 +67,6 @@ class Sink(Protocol):
         """Takes an answer; None is the last one, because the connection has ended."""
 
 
-class ConnectionEnded(Unreadable):
-    """The connection has ended, or was ended because the other side was silent."""
-
-
 class WaitCancelled(Exception):
     """The caller cancelled the request while it waited for an answer."""
 
@@ -78,10 +77,10 @@ class NotInstalled(Unsupported):
 
 class SSHConnection:
     """One ssh process and the requests that wait for its answers. `timeout`: seconds that the other side may be
-    silent."""
+    silent. `destination`: the arguments of ssh that name the host, if they are more than `host`."""
 
-    def __init__(self, host: str, command: Sequence[str], timeout: float) -> None:
-        self._host, self._timeout = host, timeout
+    def __init__(self, host: str, command: Sequence[str], timeout: float, destination: Sequence[str] = ()) -> None:
+        self._host, self._timeout, self._destination = host, timeout, tuple(destination) or (host,)
         self.lived = time.monotonic()
         """The time at which the connection last received something."""
         self.round_trip: float | None = None
@@ -100,6 +99,8 @@ class SSHConnection:
             ) from error
         _enlarge(self._process.stdout)
         self._said: deque[str] = deque(maxlen=_LAST_WORDS)
+        self._printed = ""
+        """The end of the text that the host printed, if that was all that it sent."""
         self._waiting: dict[int, Sink] = {}
         self._guard = threading.Lock()
         self._next = 0
@@ -189,7 +190,10 @@ class SSHConnection:
         return True
 
     def _pass_on(self, file: FramePipe) -> None:
-        if _skip_to(file, MAGIC):
+        before = _skipped_to(file, MAGIC)
+        if before is not None:
+            self._printed = before.decode(errors="replace")
+        else:
             self._ready.put(read_frame(file))
             while (frame := read_frame(file)) is not None:
                 waiting = self._waiting.get(frame.head["id"])
@@ -203,7 +207,6 @@ class SSHConnection:
         except subprocess.TimeoutExpired:
             code = None
         self._hearing.join(1)
-        said = " ".join(line for line in self._said if line)
         if self._silent:
             return ConnectionEnded(
                 f"{self._host} said nothing for {self._timeout:g} seconds",
@@ -217,10 +220,7 @@ class SSHConnection:
                 if from_index()
                 else f"Run on {self._host}, in a copy of the folder of zarrscope: python3 -m pip install --user ./",
             )
-        return ConnectionEnded(
-            f"The connection to {self._host} ended: {said or 'ssh gives no reason'}",
-            advice=f"Try in a terminal: ssh {self._host} true. It must need no password: use a key and an agent.",
-        )
+        return why_ended(self._host, self._destination, self._said, self._printed)
 
     def ask(
         self, head: Mapping[str, Any], body: bytes = b"", cancelled: Callable[[], bool] | None = None
@@ -345,13 +345,13 @@ def wait(answers: AnswerQueue[_Answer], cancelled: Callable[[], bool] | None = N
                     raise WaitCancelled from None
 
 
-def _skip_to(file: FramePipe, mark: bytes) -> bool:
-    """Reads up to the end of `mark`, which may follow the output of login scripts. Returns False if the input ends
-    without it."""
+def _skipped_to(file: FramePipe, mark: bytes) -> bytes | None:
+    """Reads up to the end of `mark`, which may follow the output of login scripts. If the input ends without it,
+    returns the end of the input."""
     seen = b""
     while not seen.endswith(mark):
         more = file.read(1)
         if not more:
-            return False
-        seen = (seen + more)[-len(mark) :]
-    return True
+            return seen
+        seen = (seen + more)[-_PRINTED_BYTES:]
+    return None
