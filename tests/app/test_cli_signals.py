@@ -126,6 +126,53 @@ def test_a_verb_ends_whatever_its_threads_wait_for(verb: str, silent: WebServer)
     assert b"zarrscope_app.presenters" not in told
 
 
+LATE = """
+import atexit, os, signal, sys, threading, time
+from zarrscope_app.cli import main
+
+def late():
+    print("late", flush=True)
+    if sys.argv[1] == "sent":
+        os.kill(os.getpid(), signal.Signals[sys.argv[2]])
+        time.sleep(0.01)
+    else:
+        threading.Event().wait()
+
+atexit.register(print, "last")
+atexit.register(late)
+main(["tree", sys.argv[3]])
+"""
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_a_signal_in_an_exit_handler_is_no_traceback(name: str, source: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", LATE, "sent", name, str(source)], capture_output=True, text=True, timeout=100
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.endswith("late\nlast\n"), "the other exit handlers run, too"
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+def test_a_signal_ends_an_exit_handler_that_hangs(name: str, source: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", LATE, "hangs", name, str(source)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    try:
+        assert process.stdout is not None
+        while process.stdout.readline() not in ("late\n", ""):
+            pass
+        process.send_signal(getattr(signal, name))
+        _, told = process.communicate(timeout=100)
+    finally:
+        process.kill()
+    assert (process.returncode, told) == (128 + getattr(signal, name), "")
+
+
 def test_nothing_is_written_after_an_interrupted_conversion_has_ended(source: Path, tmp_path: Path) -> None:
     """The command is interrupted at several moments. Nothing changes after it has ended, and the same command
     resumes."""

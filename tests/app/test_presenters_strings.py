@@ -94,6 +94,12 @@ def test_an_error_says_what_happened_where_and_what_to_do() -> None:
     assert problem.retry
 
 
+def test_a_hierarchy_that_was_rewritten_is_refreshed() -> None:
+    """The applications have a command for it; a script opens the array again."""
+    error = Unreadable("The array /a became smaller", advice="Nothing was written. Open it again.")
+    assert strings.problem(error).headline == "The array /a became smaller. Nothing was written. Refresh."
+
+
 def test_an_error_of_ours_is_no_traceback() -> None:
     problem = strings.problem(ZeroDivisionError("x\ny"))
     assert "ZeroDivisionError" in problem.headline

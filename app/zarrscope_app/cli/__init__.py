@@ -25,7 +25,7 @@ import click
 from zarrscope.runtime.interrupts import install
 from zarrscope_app.cli.color import CHOICES, take_color
 from zarrscope_app.cli.console import Failed, say
-from zarrscope_app.cli.ending import end_process, take_timeout, timed_out
+from zarrscope_app.cli.ending import end_process, outlast_signals, take_timeout, timed_out
 from zarrscope_app.cli.hints import hinted
 from zarrscope_app.cli.plain import take_plain
 from zarrscope_app.cli.streams import make_inert
@@ -119,8 +119,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     own_process()
     make_inert()
     # A signal raises Interrupted, so the command cleans up and exits with that signal's code.
-    install(*(getattr(signal, name) for name in ("SIGTERM", "SIGHUP", "SIGBREAK") if hasattr(signal, name)))
+    signals = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP", "SIGBREAK") if hasattr(signal, name)]
+    install(*signals)
     code = run(arguments)
+    outlast_signals([signal.SIGINT, *signals])
     if code > 128 or _HOSTS & sys.modules.keys():  # a person waits, after an interrupt or at the end of an application
         end_process(code)
     sys.exit(code)

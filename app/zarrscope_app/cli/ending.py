@@ -14,6 +14,7 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import NoReturn
 
@@ -25,20 +26,41 @@ EXIT_SECONDS = 0.5
 
 def end_process(code: int) -> NoReturn:
     """Ends the process without waiting for its threads. Functions registered with atexit run first."""
-
-    def insist() -> None:
-        time.sleep(EXIT_SECONDS)
-        os._exit(code)
-
     try:
         with suppress(RuntimeError):  # no thread can be started
-            threading.Thread(target=insist, name="zarrscope-exit", daemon=True).start()
+            _insist(code)
         for stream in (sys.stdout, sys.stderr):
             with suppress(OSError, ValueError, AttributeError):  # the stream is closed, or its reader is gone
                 stream.flush()
         atexit._run_exitfuncs()
     finally:
         os._exit(code)
+
+
+def _insist(code: int) -> None:
+    """Ends the process after EXIT_SECONDS, whatever its other threads do then. Raises RuntimeError if no thread can be
+    started."""
+
+    def wait() -> None:
+        time.sleep(EXIT_SECONDS)
+        os._exit(code)
+
+    threading.Thread(target=wait, name="zarrscope-exit", daemon=True).start()
+
+
+def outlast_signals(numbers: Iterable[int]) -> None:
+    """For the end of a verb that is done: from now on these signals give the functions registered with atexit
+    EXIT_SECONDS. An error raised in one of them would be printed with a traceback, and the others would be left out."""
+
+    def hurry(number: int, _: object) -> None:
+        try:
+            _insist(128 + number)
+        except RuntimeError:  # the interpreter is shutting down, so that no thread can be started
+            os._exit(128 + number)
+
+    for number in numbers:
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, hurry)
 
 
 # ---------------------------------------------------------------------- --timeout

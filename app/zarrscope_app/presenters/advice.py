@@ -22,6 +22,7 @@ _WORDS = (
     (r"(?:open|read it) with --follow-links \(follow_links=True\)", "follow links"),
     (r"give --missing-is-fill \(storage_options=\{[^{}]*\}\)", "take refused values as missing"),
     (r"only with --missing-is-fill", "only if they are taken as missing"),
+    (r"\bOpen it again\b", "Refresh"),
     (r", or name one: storage_options=\{'key_filename': …\}", ""),
 )
 """Expressions for options in advice of the engine → the words of the applications, which offer commands instead."""

@@ -197,7 +197,7 @@ class RemoteStore(Store):
         return Unreadable(
             "The file was replaced on its server after it was opened",
             store=self.url,
-            advice="Open it again, or press F5: the parts of the former file that were read do not fit the new one.",
+            advice="Open it again: the parts of the former file that were read do not fit the new one.",
         )
 
     async def _readable(self, key: str) -> bool:
