@@ -23,11 +23,12 @@ from zarrscope_app.presenters.commands import command
 from zarrscope_app.tui.app import Explorer
 from zarrscope_app.tui.conflict import ConflictSheet
 from zarrscope_app.tui.form_lines import FormLines
-from zarrscope_app.tui.lines import Lines, TreeLines
+from zarrscope_app.tui.lines import Lines
 from zarrscope_app.tui.picker import Picker
 from zarrscope_app.tui.picture import PictureWidget
 from zarrscope_app.tui.plate import PlateLines
 from zarrscope_app.tui.sheet import Sheet
+from zarrscope_app.tui.tree_lines import TreeLines
 
 SIZE = (160, 60)
 

@@ -95,6 +95,30 @@ def test_a_plate_is_laid_out_and_opens_its_wells(plate: str) -> None:
     explore(plate, steps)
 
 
+def test_the_cursor_of_the_tree_is_on_the_node_that_the_address_names(plate: str) -> None:
+    """It stayed on the root, so that the first key moved away from there."""
+
+    async def steps(screen: Screen) -> None:
+        tree = screen.app.tree_lines
+
+        def at() -> str:
+            row = tree.row(tree.cursor)
+            return row.path if row is not None else ""
+
+        await screen.until(lambda: at() == "/B/2/0", "the cursor is on the node")
+        await screen.press("left")
+        await screen.until(lambda: at() == "/B/2", "the group above")
+        await screen.press("left")
+        await screen.until(lambda: "/B/2/0" not in {row.path for row in tree.node_tree.flat(0, 99)}, "it is collapsed")
+        screen.session.tree.refresh()
+        await screen.until(lambda: screen.session.tree.row(0).state.value == "ready", "the rows are there again")
+        assert at() != "/B/2/0", "a cursor that a person moved stays"
+        screen.session.select("/A/3/0")
+        await screen.until(lambda: at() == "/A/3/0", "the cursor follows a node that was selected elsewhere")
+
+    explore(f"{plate}/B/2/0", steps)
+
+
 def test_the_cursor_begins_at_the_first_image_and_returns_to_the_one_that_was_opened(tmp_path: Path) -> None:
     wells = [{"path": f"{row}/{column}", "rowIndex": "ABCDEFGH".index(row), "columnIndex": column - 1}
              for row, column in (("G", 3), ("H", 2))]  # fmt: skip

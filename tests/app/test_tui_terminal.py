@@ -22,7 +22,7 @@ from zarrscope_app.tui import main
 from zarrscope_app.tui.app import Explorer
 from zarrscope_app.tui.keys import Keyboard
 from zarrscope_app.tui.form_lines import FormLines
-from zarrscope_app.tui.lines import TreeLines
+from zarrscope_app.tui.tree_lines import TreeLines
 def fail(*_):
     raise ValueError("a fault in a handler")
 if sys.argv[2] == "key":

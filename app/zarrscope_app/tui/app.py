@@ -45,7 +45,7 @@ from zarrscope_app.tui.entry import InputLine, Painter
 from zarrscope_app.tui.error_line import error_text, form_text, is_remark
 from zarrscope_app.tui.keys import Keyboard
 from zarrscope_app.tui.line_layout import apart, height
-from zarrscope_app.tui.lines import Lines, TreeLines
+from zarrscope_app.tui.lines import Lines
 from zarrscope_app.tui.load_early import load_early
 from zarrscope_app.tui.main_screen import MainScreen
 from zarrscope_app.tui.picture import PictureWidget
@@ -55,6 +55,7 @@ from zarrscope_app.tui.sheet import Sheet
 from zarrscope_app.tui.tabs import Controls, TabLine
 from zarrscope_app.tui.terminal import Terminal
 from zarrscope_app.tui.theme import CSS, Themes
+from zarrscope_app.tui.tree_lines import TreeLines
 from zarrscope_app.tui.views import make_widget, pane_id, refresh
 
 INERT = Inert()
@@ -272,7 +273,7 @@ class Explorer(App[int]):
         here = (state.path, self.focus_below is self.tree_lines, bool(s.edit.state.changes))
         if here != self._here:
             self._here = here
-            self.tree_lines.refresh()
+            self.tree_lines.show_selected()
         self._foot()
         self._conflicts.follow(len(self.screen_stack) == 1 and not isinstance(self.focus_below, InputLine))
 

@@ -11,10 +11,10 @@ from textual.widget import Widget
 
 from zarrscope_app.presenters import Session, Workspace
 from zarrscope_app.presenters.session.bookmarks import Bookmarks
-from zarrscope_app.tui.lines import TreeLines
 from zarrscope_app.tui.picture import PictureWidget
 from zarrscope_app.tui.sheet import Sheet
 from zarrscope_app.tui.theme import Themes
+from zarrscope_app.tui.tree_lines import TreeLines
 
 PART = TypeVar("PART", bound=Widget)
 

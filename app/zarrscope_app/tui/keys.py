@@ -27,11 +27,12 @@ from zarrscope_app.tui.editors import EDITORS
 from zarrscope_app.tui.entry import InputLine
 from zarrscope_app.tui.error_line import is_remark
 from zarrscope_app.tui.form_lines import FormLines
-from zarrscope_app.tui.lines import Lines, ProblemLines, TreeLines
+from zarrscope_app.tui.lines import Lines, ProblemLines
 from zarrscope_app.tui.picker import Picker
 from zarrscope_app.tui.places import ask_comparison, ask_place, ask_recent, next_place, open_place
 from zarrscope_app.tui.plate import PlateLines
 from zarrscope_app.tui.sheet import KeySheet, Sheet
+from zarrscope_app.tui.tree_lines import TreeLines
 
 NAMES = {
     "Left": "left", "Right": "right", "Up": "up", "Down": "down", "PgUp": "pageup", "PgDown": "pagedown",
