@@ -230,6 +230,25 @@ def test_an_image_of_a_series_has_one_name_everywhere(shelf: Shelf, view: Any) -
     series.until(lambda: session.state.crumbs[-1] == ("1", "/s/1"))
 
 
+def test_the_tree_names_the_images_of_a_series_without_their_thumbnails(shelf: Shelf, view: Any) -> None:
+    hierarchy = open_hierarchy(shelf, "a")
+    hierarchy.create_group("/s", {"ome": {"version": "0.5", "bioformats2raw.layout": 3}})
+    hierarchy.create_group("/s/0", {"ome": {"version": "0.5", "multiscales": [{"name": "overview", "datasets": []}]}})
+    for i in range(1, 3):
+        image(hierarchy, f"/s/{i}", 10)
+    attributes = json.loads(shelf.get("s/1/zarr.json") or b"")
+    attributes["attributes"]["ome"]["multiscales"][0]["name"] = "label.png"
+    shelf.set("s/1/zarr.json", json.dumps(attributes).encode())
+    series = view("/")
+    tree = series.session.tree
+    series.until(lambda: tree.find("/s") is not None)
+    tree.expand(tree.find("/s"))
+    series.until(lambda: tree.find("/s/2") is not None)
+    assert series.session.state.path == "/", "the series is not opened"
+    rows = [tree.row(tree.find(f"/s/{i}")) for i in range(3)]
+    assert [row.detail for row in rows] == ["", "label.png", ""], "the first one is no valid image"
+
+
 def test_what_cannot_be_shown_says_why(shelf: Shelf, view: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     plate(shelf)
     for key in list(shelf.list()):

@@ -14,6 +14,7 @@ from zarrscope.nodes.extensions import demands_above
 from zarrscope.nodes.internals import node_context
 from zarrscope.nodes.misplaced import misplaced_chunks
 from zarrscope.ome.collection import collection, role
+from zarrscope.ome.metadata import multiscales
 from zarrscope.view.image import (
     Collection,
     CollectionMember,
@@ -92,6 +93,21 @@ def member_titles(node: Group | Array) -> dict[str, str]:
     if found.kind == "well":
         return {path: f"field {number}" for number, path in enumerate(paths, 1)}
     return {path: f"well {strings.clean(path.removeprefix(above), 40)}" for path in paths}
+
+
+def stated_names(node: Group | Array, children: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """Path → the name that an image of a series states for itself, for those of its `children` (name → attributes) with
+    another name than that of the group; {} for other nodes. Reads nothing."""
+    if role(as_far_as_read(node.attributes)) != "series":
+        return {}
+    above = node.path.rstrip("/")
+    named = {}
+    for name, attributes in children.items():
+        images = multiscales(attributes, f"{above}/{name}")
+        stated = strings.clean(images[0].name.strip("/"), 60) if images else ""
+        if stated not in ("", name):
+            named[f"{above}/{name}"] = stated
+    return named
 
 
 def read_details(hierarchy: Hierarchy, path: str, origin: str | None = None) -> NodeDetails:

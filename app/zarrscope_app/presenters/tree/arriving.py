@@ -22,7 +22,7 @@ from zarrscope.model.node_path import natural
 from zarrscope.nodes.internals import node_context
 from zarrscope.runtime.tuning import CHILDREN_AT_ONCE
 from zarrscope_app.presenters import strings
-from zarrscope_app.presenters.node_details import group_icon, member_titles
+from zarrscope_app.presenters.node_details import group_icon, member_titles, stated_names
 from zarrscope_app.presenters.tree.names import KEYS_AT_ONCE, NameBlock, Names, merged
 
 if TYPE_CHECKING:
@@ -102,8 +102,11 @@ class Arrivals:
         cancelled: Callable[[], bool],
         *,
         patient: bool,
+        read: Callable[[Sequence[Child]], object] = lambda children: None,
     ) -> None:
+        """`read` is called with children whose documents were read, before their rows are sent."""
         self._group, self._send, self._cancelled, self._patient = group, send, cancelled, patient
+        self._read = read
         self._keys = Names()
         self._order = array("I")
 
@@ -131,10 +134,11 @@ class Arrivals:
             if self._patient:
                 self._inspect_and_send(part)
             else:
-                self._send(inspected(self._group, list(enumerate(part, at)), self._cancelled))
+                self._send(inspected(self._group, list(enumerate(part, at)), self._cancelled, self._read))
 
     def _inspect_and_send(self, children: Sequence[Child]) -> list[Child]:
         found = list(self._group.inspect(children, self._cancelled))
+        self._read(found)
         self._flush(found, {len(self._keys) + i: Seen.of(child) for i, child in enumerate(found)})
         return found
 
@@ -177,7 +181,8 @@ def list_children(
     send: Callable[[ArrivedNames | Inspected], None],
     cancelled: Callable[[], bool],
 ) -> bool | None:
-    """Opens the group at `path`, calls `opened` with it and the titles of its wells or fields, and sends its children.
+    """Opens the group at `path`, and sends its children. Calls `opened` with the group and the titles of its wells or
+    fields, and again with the names that images of a series state.
 
     Returns whether these are all children; None for an array, which has none. Runs in a worker.
     """
@@ -187,7 +192,7 @@ def list_children(
     opened(node, member_titles(node))
     try:
         patient = not hierarchy.store.remote or not hierarchy.store.listable or hierarchy.consolidated
-        Arrivals(node, send, cancelled, patient=patient).run()
+        Arrivals(node, send, cancelled, patient=patient, read=lambda found: opened(node, names_in(node, found))).run()
     except Unsupported as error:
         if error.feature != "listing":
             raise
@@ -220,10 +225,22 @@ class _Batch:
         return [*self._blocks, NameBlock.of(self._names)] if self._names else self._blocks
 
 
-def inspected(group: ListableGroup, asked: Sequence[tuple[int, Child]], cancelled: Callable[[], bool]) -> Inspected:
-    """Reads the documents of some children, given as (position, child). Runs in a worker."""
-    found = {child.name: Seen.of(child) for child in group.inspect([child for _, child in asked], cancelled)}
+def inspected(
+    group: ListableGroup,
+    asked: Sequence[tuple[int, Child]],
+    cancelled: Callable[[], bool],
+    read: Callable[[Sequence[Child]], object] = lambda children: None,
+) -> Inspected:
+    """Reads the documents of some children, given as (position, child). Runs in a worker. `read`: see `Arrivals`."""
+    children = list(group.inspect([child for _, child in asked], cancelled))
+    read(children)
+    found = {child.name: Seen.of(child) for child in children}
     return {} if cancelled() else {place: found.get(child.name) for place, child in asked}
+
+
+def names_in(group: Group, children: Sequence[Child]) -> dict[str, str]:
+    """Path → the name that an image among the children of a series states; the documents of `children` were read."""
+    return stated_names(group, {child.name: child.attributes for child in children if child.kind == "group"})
 
 
 def detail(child: Child) -> str:

@@ -4,7 +4,7 @@ the filter."""
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import islice
 
 from zarrscope.nodes.internals import node_context
@@ -12,8 +12,8 @@ from zarrscope.nodes.listing import attributes_beneath
 from zarrscope.runtime.threads import JobResult, Owner
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.coalesce import CoalescedCall
-from zarrscope_app.presenters.node_details import group_icon
-from zarrscope_app.presenters.tree.arriving import SMALL, Inspected, Seen, inspected
+from zarrscope_app.presenters.node_details import group_icon, stated_names
+from zarrscope_app.presenters.tree.arriving import SMALL, Inspected, Seen, inspected, names_in
 from zarrscope_app.presenters.tree.branch import Branch
 
 INSPECTED_AT_ONCE = 256
@@ -23,8 +23,11 @@ INSPECTED_AT_ONCE = 256
 class Inspection:
     """Reads the documents of visible children only. Use it on the host's thread."""
 
-    def __init__(self, owner: Owner, touch: Callable[[int], None]) -> None:
-        self._owner, self._touch = owner, touch
+    def __init__(
+        self, owner: Owner, touch: Callable[[int], None], entitle: Callable[[Mapping[str, str]], None]
+    ) -> None:
+        """`entitle` gets path → name of the images of a series that state one."""
+        self._owner, self._touch, self._entitle = owner, touch, entitle
         self._soon = CoalescedCall(owner.post, self._begin)
         self._icons_soon = CoalescedCall(owner.post, self._begin_icons)
         self._branches: dict[int, Branch] = {}
@@ -54,9 +57,10 @@ class Inspection:
         asked, group = [(k, branch.child(k)) for k in latest], branch.node
 
         assert group is not None  # listing the children has opened the group
+        names: dict[str, str] = {}
 
         def work(cancelled: Callable[[], bool]) -> Inspected:
-            return inspected(group, asked, cancelled)
+            return inspected(group, asked, cancelled, lambda found: names.update(names_in(group, found)))
 
         def done(outcome: JobResult[Inspected]) -> None:
             branch.inspecting = None
@@ -67,6 +71,7 @@ class Inspection:
                 branch.tell({k: Seen(child.kind, "", child.kind or "unknown", badge) for k, child in asked})
             else:
                 branch.tell(outcome.value or {})
+                self._entitle(names)
             self._touch(branch.id)
             if branch.wanted:
                 self._inspect(branch)
@@ -99,9 +104,11 @@ class Inspection:
         branch.plain = {}
         asked, group = {branch.names[k]: k for k in latest}, branch.node
         assert group is not None  # see want_icon
+        names: dict[str, str] = {}
 
         def work(cancelled: Callable[[], bool]) -> dict[int, str]:
             found = attributes_beneath(node_context(group.hierarchy), group.path, asked, cancelled)
+            names.update(stated_names(group, found))
             return {asked[name]: group_icon(attributes) for name, attributes in found.items()}
 
         def done(outcome: JobResult[dict[int, str]]) -> None:
@@ -113,6 +120,7 @@ class Inspection:
                 seen = branch.seen.get(child)
                 if seen is not None:
                     branch.seen[child] = seen._replace(icon=icons.get(child) or seen.icon, plain=False)
+            self._entitle(names)
             self._touch(branch.id)
             if branch.plain:
                 self._describe(branch)

@@ -51,7 +51,7 @@ class TreePresenter:
         self._awaited = AwaitedRows(self._open, self.open_child)
         self._stale: dict[int, None] = {}
         self._notify = CoalescedCall(owner.post, self._emit)
-        self._inspection = Inspection(owner, self._touch)
+        self._inspection = Inspection(owner, self._touch, self.entitle)
         self._search = Search(owner, self._touch)
         self._painted = PaintedRows(self._inspection, self._search)
         self.titles = self._painted.titles
