@@ -170,11 +170,13 @@ def test_another_document_of_the_node_is_shown_beside_its_attributes(place: Path
     session, mailbox = form(place, "/g/a")
     edit = session.edit
     assert edit.state.ways == ("fields", "json", "document")
-    told = "The fault of this node is not in its attributes: Whole document shows g/a/.zarray."
+    told = "The fault of this node is in g/a/.zarray, not in its attributes."
     assert edit.state.sentence == told
+    assert edit.state.shows_document == "Show .zarray"
     assert edit.field("/x") is not None
     edit.show_way("document")
     mailbox.run_until(lambda: edit.state.way == "document" and edit.state.text != "")
+    assert not edit.state.shows_document
     assert (edit.state.key, edit.state.text) == ("g/a/.zarray", sound[:-4].decode())
     edit.edit_text(sound[:-3].decode())
     edit.show_way("fields")

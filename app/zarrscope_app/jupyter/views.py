@@ -27,7 +27,7 @@ from zarrscope_app.presenters.views import ViewPresenter, text_of, widget_factor
 MOST_ROWS, MOST_COLUMNS = 60, 24
 """The most rows and columns of a table that are sent."""
 FORM = ("status", "sentence", "changes", "can_save", "can_undo", "can_redo", "conflicts", "way", "text", "text_error",
-        "verdict")  # fmt: skip
+        "verdict", "shows_document")  # fmt: skip
 """The members of the form's snapshot that the browser paints, besides its fields."""
 SECTION_FIELD = ("pointer", "kind", "text", "summary", "title", "editor", "choices", "error", "changed", "differs",
                  "label")  # fmt: skip

@@ -31,11 +31,12 @@ from .conflict import ConflictView
 from .find_bar import FindBar
 from .findings import FindingsView
 from .form_model import CONTAINERS, KIND, NAME, VALUE, FormDelegate, FormModel, kind_width
+from .form_sentence import FormSentence
 from .form_view_buttons import FormViewButtons
 from .json_form import JsonForm
 from .review import DiffView
 from .section_form import SectionFormWidget
-from .text import Label, tip
+from .text import tip
 from .theme import icon
 from .value_pane import ValuePane
 from .wrapping import WrappingRow
@@ -92,8 +93,8 @@ class AttributesPane(QWidget):
         header.setSectionResizeMode(KIND, QHeaderView.ResizeMode.Fixed)  # ResizeToContents would measure every row
         header.resizeSection(KIND, kind_width(self.view))
         header.resizeSection(NAME, 320)
-        self._sentence = Label()
-        self._sentence.setWordWrap(True)
+        self._sentence = FormSentence()
+        self._sentence.asked.connect(lambda: self._show_way("document"))
         self._buttons: dict[str, QToolButton] = {}
         self._ways = FormViewButtons()
         self._ways.asked.connect(self._show_way)
@@ -271,9 +272,7 @@ class AttributesPane(QWidget):
         self._stack.setVisible(bool(state.ways))  # an empty table would look like attributes without members
         self._ways.show_state(state)
         self.findings.show_state(state)
-        self._sentence.setText(state.sentence)
-        self._sentence.setVisible(bool(state.sentence))
-        self._sentence.setContentsMargins(8, 0, 8, 0)
+        self._sentence.show_state(state)
         editable = state.status not in (EditStatus.READ_ONLY, EditStatus.EMPTY)
         for name, enabled in (
             ("add", editable),

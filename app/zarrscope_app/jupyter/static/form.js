@@ -79,7 +79,7 @@ function makeForm(ui) {
       el("div", { class: "zs-bar" },
         ways.length < 2 ? "" : el("div", { class: "zs-ways" }, ways.map(([way, title]) =>
           el("button", { "aria-pressed": String(way === edit.way), class: way === edit.way ? "on" : "", "data-way": way, onclick: () => ui.line.send("edit.show_way", way) }, title))),
-        el("span", {}, edit.sentence), may ? [command("undo", edit.can_undo), command("redo", edit.can_redo), command("revert", edit.changes > 0), command("save", edit.can_save)] : ""),
+        el("span", {}, edit.sentence), edit.shows_document ? el("button", { "data-document": "", onclick: () => ui.line.send("edit.show_way", "document") }, edit.shows_document) : "", may ? [command("undo", edit.can_undo), command("redo", edit.can_redo), command("revert", edit.changes > 0), command("save", edit.can_save)] : ""),
       conflict, edit.way === "image" ? sections(edit, may) : edit.way === "json" || edit.way === "document" ? text(edit, may) : members(edit, may),
       diff ? el("pre", { class: "zs-diff" }, diff.split("\n").map((each) => el("div", { class: /^\+(?!\+\+)/.test(each) ? "add" : /^-(?!--)/.test(each) ? "del" : "" }, each))) : "");
   });

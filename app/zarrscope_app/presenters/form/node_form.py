@@ -209,6 +209,7 @@ class NodeForm:
             valid=not self._judge.verdict.broken,
             findings=self.semantic_edits.findings,
             summary=self._judge.verdict.summary if self._judge.on and not draft.whole else "",
+            shows_document=words.show_document(self._elsewhere) if self._elsewhere and "document" in ways else "",
         )
 
     def _status(self, draft: Draft, changes: int) -> tuple[EditStatus, str]:
@@ -234,10 +235,14 @@ class NodeForm:
         return EditStatus.CLEAN, draft.hint or draft.note or self._fault
 
     @property
-    def _fault(self) -> str:
-        """A sentence about a fault of the node that is not in its attributes; "" if there is none."""
+    def _elsewhere(self) -> str:
+        """The key of the faulty document while the attributes are shown, if the fault is not in them; otherwise ""."""
         draft = self._drafts.selected
-        return words.fault_elsewhere(self.faulty) if self.faulty and draft is not None and not draft.whole else ""
+        return self.faulty if draft is not None and not draft.whole else ""
+
+    @property
+    def _fault(self) -> str:
+        return words.fault_elsewhere(self._elsewhere) if self._elsewhere else ""
 
     @property
     def _typed_text(self) -> dict[str, str]:

@@ -204,6 +204,8 @@ class EditState:
     """`verdict` without its findings: "OME-Zarr 0.5: valid · 2 remarks"."""
     waits: bool = False
     """Whether typed texts wait until the hierarchy is open for writing."""
+    shows_document: str = ""
+    """The label of a button that calls `show_way("document")`, if a fault of the node is not in its attributes."""
     title: str = "Attributes"
     """The title of the tab: "Attributes", with a dot while there are changes."""
 

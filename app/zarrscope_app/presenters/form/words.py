@@ -124,8 +124,13 @@ def not_json(key: str, fault: str, writable: bool) -> str:
 
 
 def fault_elsewhere(key: str) -> str:
-    """The sentence that leads from a node's attributes to its fault."""
-    return f"The fault of this node is not in its attributes: {WAYS['document']} shows {clean(key, 80)}."
+    """The sentence over a node's attributes about a fault in another document or member."""
+    return f"The fault of this node is in {clean(key, 80)}, not in its attributes."
+
+
+def show_document(key: str) -> str:
+    """The label of the button that shows the faulty document."""
+    return f"Show {clean(key.rpartition('/')[2], 80)}"
 
 
 def still_faulty(key: str, reason: str) -> str:

@@ -1,0 +1,37 @@
+"""The sentence above the form, with a button beside it if the fault of the node is in another document."""
+
+from __future__ import annotations
+
+from zarrscope_app.presenters.form.view_models import EditState
+from zarrscope_app.qt.toolkit.core import Qt, Signal
+from zarrscope_app.qt.toolkit.widgets import QHBoxLayout, QToolButton, QWidget
+
+from .text import Label, literal
+
+_MARGIN = 8
+
+
+class FormSentence(QWidget):
+    """`show_state` paints; `asked()` is emitted when a person asks for the faulty document."""
+
+    asked = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.label = Label()
+        self.label.setWordWrap(True)
+        self.button = QToolButton()
+        self.button.clicked.connect(lambda: self.asked.emit())
+        row = QHBoxLayout(self)
+        row.setContentsMargins(_MARGIN, 0, _MARGIN, 0)
+        row.setSpacing(_MARGIN)
+        row.addWidget(self.label, 1)
+        row.addWidget(self.button, 0, Qt.AlignmentFlag.AlignTop)
+
+    def show_state(self, state: EditState) -> None:
+        """Shows the sentence, and the button if there is a document to show."""
+        self.label.setText(state.sentence)
+        self.button.setText(literal(state.shows_document))
+        self.button.setAccessibleName(state.shows_document)
+        self.button.setVisible(bool(state.shows_document))
+        self.setVisible(bool(state.sentence))
