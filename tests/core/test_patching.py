@@ -215,6 +215,25 @@ def test_somebody_elses_change_is_a_conflict_where_it_meets_and_kept_elsewhere(t
     assert values_of(path)[0][0, 5, 5] == 78
 
 
+@pytest.mark.parametrize("method", ["nearest", "mode"])
+def test_somebody_elses_change_between_the_edited_elements_is_kept_in_all_levels(method: Any, tmp_path: Path) -> None:
+    path = labels(tmp_path / "a.zarr", method=method)
+    view = view_of(path)
+    view[0, 4, 4] = view[0, 40, 40] = 77  # one box holds both, and the elements between them
+    view[0, 20, 20:22] = 78
+    patch = planned(path, view)
+    with zarrscope.open(str(path), "r+") as other:
+        as_array(other["/0"])[0, 30, 30] = 99
+        as_array(other["/0"])[0, 21, 20:22] = 78  # beneath the same coarser element as an edited one
+        as_array(other["/1"])[0, 15, 16] = 98
+    convert.write_patch(patch)
+    finest, coarser, coarsest = values_of(path)
+    assert [finest[0, at, at] for at in (4, 20, 30, 40)] == [77, 78, 99, 77]
+    assert coarser[0, 15, 16] == 98
+    assert coarser[0, 10, 10] == 78
+    assert coarsest[0, 1, 1] == downsample(coarser, (1, 2, 2), method)[0, 1, 1]
+
+
 def test_cancelled_it_tells_how_far_it_is_and_goes_on(tmp_path: Path) -> None:
     path = labels(tmp_path / "a.zarr")
     view = view_of(path)

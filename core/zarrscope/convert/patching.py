@@ -4,9 +4,10 @@
     for level in patch.levels: print(level.path, level.elements)
     convert.write_patch(patch)
 
-Only chunks that hold a changed element are written, each atomically. Before a chunk is written, its stored value is
-compared with the one that the plan read, and a difference is a Conflict. In a coarser level, the elements that depend
-on the edits are computed again, by the method that reproduces the level's stored values. A level whose shape does not
+Only chunks that hold a changed element are written, each atomically. Before a chunk is written, its elements are
+compared with those that the plan read: if an edited element differs, that is a Conflict; other elements keep what
+another writer stored meanwhile. In a coarser level, the elements that depend on the edits are computed again, by the
+method that reproduces the level's stored values. A level whose shape does not
 divide that of the level above stays unchanged, and `Patch.left` names it. The finest level is written first: if a run
 failed, planning the same `Edits` again gives the remaining ones. After the program was killed, edits that are made anew
 hold no element that was stored already, so the coarser levels have to be rebuilt (`rebuild`).
@@ -47,8 +48,12 @@ class PatchPiece:
     elements: int
     counts: tuple[tuple[Any, int], ...]
     """For each new value: (value, number of elements that get it)."""
+    changed: NDArray[np.bool_]
+    """The changed elements of the region; the others keep their stored values."""
     stored: bytes
     """A digest of the values that were stored in the region."""
+    replaced: bytes
+    """A digest of the stored values of the changed elements alone."""
 
 
 @dataclass(frozen=True)
@@ -126,31 +131,43 @@ def write_patch(
     """Writes the patch, the finest level first, and returns the number of elements written. Asks `cancelled` between
     chunks.
 
-    Raises Conflict if another writer changed elements in these chunks meanwhile, Refused if it was cancelled, and the
-    errors of writing. Chunks that were written before stay; planning the same edits again gives the rest.
+    Raises Conflict if another writer changed edited elements meanwhile, Refused if it was cancelled, and the errors of
+    writing. Chunks that were written before stay; planning the same edits again gives the rest.
     """
     total, done = max(1, patch.pieces), 0
+    above: PatchLevel | None = None
+    others = False  # whether another writer has changed elements of the levels so far since they were planned
     for level in patch.levels:
+        others_above = others
         for piece in level.pieces:
             if cancelled():
                 raise Refused(
                     f"Stopped: {done} of {total} chunks are written", advice="Write the same edits again to finish."
                 )
-            if _digest(np.asarray(level.array[piece.region])) != piece.stored:
-                raise Conflict(
-                    f"Somebody else changed the edited elements of {level.path} meanwhile",
-                    store=level.array.store.url,
-                    key=level.path,
-                    advice=f"{done} of {total} chunks are written. Start again, to compare with the present values.",
-                )
+            stored, values = np.asarray(level.array[piece.region]), piece.values
+            if _digest(stored) != piece.stored:
+                others = True
+                if _digest(stored[piece.changed]) != piece.replaced:
+                    raise Conflict(
+                        f"Somebody else changed the edited elements of {level.path} meanwhile",
+                        store=level.array.store.url,
+                        key=level.path,
+                        advice=f"{done} of {total} chunks are written. "
+                        "Start again, to compare with the present values.",
+                    )
+            if others_above and above is not None:
+                values = _made_again(above.array, level, piece.region)
+            if others:
+                values = np.where(piece.changed, values, stored)
             try:
-                level.array[piece.region] = piece.values
+                level.array[piece.region] = values
             except ZarrscopeError as error:
                 if done:
                     error.advice = _advice(error, f"{done} of {total} chunks are written")
                 raise
             done += 1
             progress(done / total)
+        above = level
     return sum(level.elements for level in patch.levels)
 
 
@@ -185,7 +202,9 @@ def _pieces(array: Array, edits: Edits, cancelled: Callable[[], bool]) -> Iterat
         outer = tuple(slice(p.start + i.start, p.start + i.stop) for p, i in zip(region, inner, strict=True))
         kinds, counts = np.unique(new[changed], return_counts=True)
         told = tuple(zip(kinds.tolist(), counts.tolist(), strict=True))
-        yield PatchPiece(outer, np.ascontiguousarray(new[inner]), int(changed.sum()), told, _digest(stored[inner]))
+        mask, old, after = changed[inner], stored[inner], np.ascontiguousarray(new[inner])
+        digests = _digest(old), _digest(old[mask])
+        yield PatchPiece(outer, after, int(mask.sum()), told, mask, *digests)
 
 
 def _within_chunks(region: Region, edges: list[Any]) -> Iterator[tuple[tuple[int, ...], list[tuple[int, int]]]]:
@@ -231,6 +250,14 @@ def _finer(region: Region, factors: tuple[int, ...], above: Array) -> Region:
     """The part of the level above from which a region is computed."""
     parts = zip(region, factors, above.shape, strict=True)
     return tuple(slice(part.start * f, min(part.stop * f, n)) for part, f, n in parts)
+
+
+def _made_again(above: Array, level: PatchLevel, region: Region) -> NDArray[Any]:
+    """A region of a coarser level, computed from the present values of the level above."""
+    factors = _factors(above, level.array)
+    assert factors is not None, "the plan has left out levels that do not fit"
+    assert level.method is not None, "every coarser level has a method"
+    return downsample(np.asarray(above[_finer(region, factors, above)]), factors, level.method)
 
 
 def _edited(array: Array, edits: Edits, region: Region) -> NDArray[Any]:
