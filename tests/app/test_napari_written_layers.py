@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from napari.layers import Image, Labels
+from napari.layers import Image, Labels, Points, Shapes
+from napari.plugins._npe2 import file_extensions_string_for_layers
 from napari.utils.colormaps import AVAILABLE_COLORMAPS
 
 import zarrscope
@@ -135,6 +136,34 @@ def test_usual_layers_are_written_without_a_warning(tmp_path: Path) -> None:
         warnings.simplefilter("error")
         layers = [Image(PHOTO[0, ..., 0], name=name, colormap=name) for name in names]
         write(str(tmp_path / "a.zarr"), [layer.as_layer_data_tuple() for layer in layers])
+
+
+@pytest.mark.parametrize("rgb", [False, True])
+def test_a_negative_scale_is_written_as_a_positive_one_at_the_same_place(rgb: bool, tmp_path: Path) -> None:
+    values = PHOTO[..., :3] if rgb else PHOTO[..., 0]
+    layer = Image(values, rgb=rgb, name="a", scale=(2, -0.5, 0.25), translate=(0, 3, 4), axis_labels=("z", "y", "x"))
+    with pytest.warns(UserWarning, match='"a": written in reverse order along y, with a positive pixel size'):
+        write(str(tmp_path / "a.zarr"), [layer.as_layer_data_tuple()])
+    ((data, arguments, _), *_) = read(str(tmp_path / "a.zarr"))
+    assert tuple(arguments["scale"]) == (2, 0.5, 0.25)
+    again = Image(data, scale=arguments["scale"], translate=arguments["translate"])
+    for at in ((0, 0, 0), (1, 7, 3), (5, 39, 49)):
+        place = layer.data_to_world(at)
+        found = tuple(np.round(again.world_to_data(place)).astype(int))
+        assert np.asarray(data)[found] == (values[(*at, 0)] if rgb else values[at])
+
+
+def test_points_beside_an_image_do_not_hide_the_writer_and_are_named(tmp_path: Path) -> None:
+    layers: list[Any] = [Image(PHOTO[0, ..., 0], name="a"), Points(np.zeros((1, 2)), name="p"), Shapes(name="s")]
+    _, writers = file_extensions_string_for_layers(layers)
+    assert "zarrscope.write" in {writer.command for writer in writers}
+    with pytest.warns(UserWarning, match='Not written, because OME-Zarr holds images and labels only: "p", "s"'):
+        write(str(tmp_path / "a.zarr"), [layer.as_layer_data_tuple() for layer in layers])
+    ((data, _, kind),) = read(str(tmp_path / "a.zarr"))
+    assert kind == "image"
+    np.testing.assert_array_equal(np.asarray(data), PHOTO[0, ..., 0])
+    with pytest.raises(Refused, match="no image and no label layer"):
+        write(str(tmp_path / "b.zarr"), [layers[1].as_layer_data_tuple()])
 
 
 def test_channels_that_no_type_holds_exactly_are_refused(tmp_path: Path) -> None:

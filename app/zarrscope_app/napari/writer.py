@@ -31,8 +31,10 @@ if TYPE_CHECKING:
 class SaveDialog(PreviewDialog):
     """Shows the plan of a new image; `planned` is that plan once the person has agreed, else None."""
 
-    def __init__(self, target: str, layers: Sequence[DrawnLayer], parent: QWidget | None) -> None:
-        self._plans = partial(plan_image, target, layers)
+    def __init__(
+        self, target: str, layers: Sequence[DrawnLayer], others: Sequence[str], parent: QWidget | None
+    ) -> None:
+        self._plans = partial(plan_image, target, layers, others=others)
         self.planned: PlannedImage | None = None
         self.version = QComboBox()
         self.version.addItems(list(layer_writing.VERSIONS))
@@ -54,18 +56,20 @@ class SaveDialog(PreviewDialog):
 
 
 def write(path: str, layers: list[tuple[Any, dict[str, Any], str]]) -> list[str]:
-    """Writes layers, as napari gives them, to a new place. If writing fails, no files are left behind.
+    """Writes layers, as napari gives them, to a new place. If writing fails, no files are left behind. Points, shapes
+    and other kinds are left out, and the plan names them: napari offers a writer only if it takes all selected kinds.
 
     Raises Refused if the person does not agree, because napari reports a writer that returns no path as failed.
     """
-    described = [drawn(*layer) for layer in layers]
-    plan = plan_image(path, described)
+    described = [drawn(*layer) for layer in layers if layer[2] in layer_writing.KINDS]
+    others = [str(arguments.get("name", kind)) for _, arguments, kind in layers if kind not in layer_writing.KINDS]
+    plan = plan_image(path, described, others=others)
     if not loop_runs():
         for told in plan.left_out:
             warnings.warn(told, UserWarning, stacklevel=2)
         with progress(total=STEPS, desc=plan.lines[0]) as bar:
             return [write_image(plan, lambda part: bar.update(int(part * STEPS) - bar.n))]
-    dialog = SaveDialog(path, described, QApplication.activeWindow())
+    dialog = SaveDialog(path, described, others, QApplication.activeWindow())
     dialog.exec()
     planned = dialog.planned
     try:

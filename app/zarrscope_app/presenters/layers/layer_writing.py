@@ -117,18 +117,26 @@ def named_zarr(path: str) -> str:
 def saved(target: str, others: Sequence[str]) -> str:
     """The sentence about a new image. `others`: the names of selected layers of other kinds."""
     told = f"Saved as {strings.clean(target)}."
-    names = ", ".join(f'"{strings.clean(name)}"' for name in others)
-    return f"{told} Not written, because OME-Zarr holds images and labels only: {names}." if names else told
+    return f"{told} {other_kinds(others)}" if others else told
 
 
-def plan_image(target: str, layers: Sequence[DrawnLayer], version: str = "0.5") -> PlannedImage:
-    """Plans a new image at `target`; reads and writes nothing.
+def other_kinds(names: Sequence[str]) -> str:
+    """The sentence about layers of other kinds than KINDS."""
+    named = ", ".join(f'"{strings.clean(name)}"' for name in names)
+    return f"Not written, because OME-Zarr holds images and labels only: {named}."
+
+
+def plan_image(
+    target: str, layers: Sequence[DrawnLayer], version: str = "0.5", others: Sequence[str] = ()
+) -> PlannedImage:
+    """Plans a new image at `target`; reads and writes nothing. `others`: the names of selected layers of other kinds.
 
     Raises Refused for layers with different shapes or pixel sizes and for image layers at different positions, and
     Unsupported for layers that OME-Zarr cannot hold.
     """
     if version not in VERSIONS:
         raise Unsupported(f"OME-Zarr {version} is not written here", feature=f"OME-Zarr {version}")
+    layers = tuple(map(_forward, layers))
     channels = tuple(part for layer in layers if layer.kind == "image" for part in _single_channels(layer))
     labels = tuple(layer for layer in layers if layer.kind == "labels")
     if not channels and not labels:
@@ -159,10 +167,38 @@ def plan_image(target: str, layers: Sequence[DrawnLayer], version: str = "0.5") 
     lines += [f"channel {_quoted(layer)}" for layer in channels]
     lines += [f"labels {_quoted(layer)}" for layer in labels]
     left_out = tuple(f"{_quoted(layer)}: {said}" for layer in layers for said in _left_out(layer))
+    left_out += (other_kinds(others),) if others else ()
     names_of_labels = _unlike(labels)
     return PlannedImage(
         target, version, channels, labels, axes, shape, dtype, (*lines, *left_out), left_out, names_of_labels
     )
+
+
+def _forward(layer: DrawnLayer) -> DrawnLayer:
+    """The layer at the same place with positive pixel sizes: along an axis whose scale is negative, its elements are in
+    reverse order. OME-Zarr does not forbid a negative scale, but takes it for the size of a pixel, and most readers
+    would show the image mirrored, or elsewhere."""
+    back = [axis for axis, step in enumerate(layer.scale) if step < 0]
+    if not back:
+        return layer
+    names = layer.axis_names if len(layer.axis_names) == len(layer.scale) else tuple(map(str, range(len(layer.scale))))
+    ends = [
+        start + step * (n - 1) if step < 0 else start
+        for start, step, n in zip(layer.translation, layer.scale, layer.data.shape, strict=False)
+    ]
+    return replace(
+        layer,
+        data=layer.data[tuple(slice(None, None, -1 if step < 0 else 1) for step in layer.scale)],
+        scale=tuple(map(abs, layer.scale)),
+        translation=tuple(ends),
+        left_out=(*layer.left_out, reversed_axes([names[axis] for axis in back])),
+    )
+
+
+def reversed_axes(names: Sequence[str]) -> str:
+    """A sentence about axes whose scale is negative."""
+    named = " and ".join(map(strings.clean, names))
+    return f"written in reverse order along {named}, with a positive pixel size, at the same place"
 
 
 def last_color(title: str) -> str:
