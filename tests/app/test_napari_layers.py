@@ -166,6 +166,7 @@ def test_what_is_shown_instead_is_said_and_exact(shelf: Shelf) -> None:
     put(shelf, "complex", values)
     (layer,) = layers_of(shelf, "/complex")
     assert layer.warnings == (AS_MAGNITUDES,)
+    assert layer.name == "complex (magnitude)"
     assert layer.data[0].dtype == np.float32
     np.testing.assert_array_equal(np.asarray(layer.data[0]), np.abs(values))
     np.testing.assert_array_equal(np.asarray(layer.data[0][0][:1]), [5])
@@ -259,11 +260,15 @@ def test_the_menu_says_why_it_has_nothing_on_a_layer(make_napari_viewer: Any) ->
         for act in (open_attributes, menu_commands.open_chunk_map, menu_commands.write_labels):
             assert act(viewer) is None
         assert menu_commands.save_local_copy(viewer) is None
+        viewer.add_points(np.zeros((1, 2)), name="spots")
+        assert open_attributes(viewer) is None
     finally:
         notification_manager.notification_ready.disconnect(hear)
     assert told == [
         "Select a layer first.",
-        *['"photo" does not come from Zarr, so zarrscope has nothing to show or write for it.'] * 4,
+        *['"photo" does not come from Zarr. Save layers as OME-Zarr, under Layers ▸ Data, writes it to a new image.']
+        * 4,
+        '"spots" does not come from Zarr, and OME-Zarr holds images and labels only.',
     ]
 
 

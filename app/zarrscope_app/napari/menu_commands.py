@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from zarrscope_app.napari.layers import source_of
 from zarrscope_app.presenters.layers import label_edits
-from zarrscope_app.presenters.layers.presenter import NO_LAYER, foreign_layer
+from zarrscope_app.presenters.layers.layer_commands import NO_LAYER, foreign_layer
 
 if TYPE_CHECKING:
     import napari
@@ -95,7 +95,7 @@ def _source(viewer: napari.Viewer) -> tuple[dict[str, Any], str]:
     if active is None:
         return {}, NO_LAYER
     source = source_of(active)
-    return source, "" if source else foreign_layer(str(active.name))
+    return source, "" if source else foreign_layer(str(active.name), active._type_string)
 
 
 def _tell(why: str) -> None:

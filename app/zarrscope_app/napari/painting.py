@@ -78,6 +78,7 @@ class Painting:
         self._viewer.layers.selection.active = layer
         layer.visible = True
         layer.mode = "paint"
+        self._tell(label_edits.PAINT)
         return layer
 
     def _exchanged(self, layer: NapariLayer) -> NapariLayer:

@@ -32,6 +32,7 @@ WRITE = "Write"
 LOOKING = "Comparing the edited labels with the stored ones…"
 NOTHING = "The edited labels equal the stored ones."
 NOT_LABELS = "Select a layer of labels that comes from Zarr."
+PAINT = "Paint on the finest level. Nothing is stored before you choose Layers ▸ Write painted labels."
 NO_EDITS = "Nothing was painted into these labels."
 MOST_LABELS = 8
 """The most labels whose changes a plan lists one by one."""

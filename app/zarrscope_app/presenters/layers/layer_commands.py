@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from zarrscope.model.frozen import frozen
+from zarrscope_app.presenters import strings
 
 MENU = "Layers"
 """The title of the menu."""
@@ -18,6 +19,7 @@ class LayerCommand:
 
 
 HOW_TO_OPEN = "Nothing is open. Type an address, press Browse, or drop a folder here."
+NO_LAYER = "Select a layer first."
 LAYER_COMMANDS = (
     LayerCommand("paint-labels", "Paint these labels", "Shows the finest level of the selected labels, to be painted."),
     LayerCommand("write-labels", "Write painted labels…", "Shows the changes to each array; then writes them."),
@@ -51,3 +53,11 @@ KEYS = {
 def layer_command(id: str) -> LayerCommand:
     """The command with this `id`. Raises KeyError."""
     return {found.id: found for found in LAYER_COMMANDS}[id]
+
+
+def foreign_layer(name: str, kind: str) -> str:
+    """The sentence for a layer that did not come from zarrscope. `kind`: "image", "labels", "points" and so on."""
+    told = f'"{strings.clean(name)}" does not come from Zarr'
+    if kind in ("image", "labels"):
+        return f"{told}. Save layers as OME-Zarr, under Layers ▸ Data, writes it to a new image."
+    return f"{told}, and OME-Zarr holds images and labels only."

@@ -30,6 +30,7 @@ from zarrscope_app.presenters.image.choice import ImageChoice, SeveralImages, no
 from zarrscope_app.presenters.image.display_settings import LabelStyle, channel_styles
 from zarrscope_app.presenters.image.placement import ImagePosition, matrix_of, place_of
 from zarrscope_app.presenters.image.saved_view import Styles, restore_channels, restore_labels
+from zarrscope_app.presenters.image.words import PARTS
 from zarrscope_app.presenters.layers.axis_order import drawable
 from zarrscope_app.presenters.layers.drawn_values import contrast_of, drawn_values, part_of_values
 from zarrscope_app.presenters.layers.first_plane import ViewerCanvas, read_ahead
@@ -50,7 +51,6 @@ AS_PARTS = {
     "imaginary": "Complex values are shown as their imaginary parts.",
 }
 NOT_PLACED = "its rotation, shear or affine transformation is not written"
-NO_LAYER = "Select a layer first."
 NO_LABELS = "Labels must be integers: these are shown as an image."
 
 
@@ -167,17 +167,13 @@ def _of_part(image: Image, number: int, layer: Layer, part: str) -> Layer:
     data = tuple(part_of_values(view, part) for view in layer.data)
     contrast, reach = contrast_of(image.channels[number], data)
     told = tuple(AS_PARTS[part] if warning == AS_MAGNITUDES else warning for warning in layer.warnings)
-    return replace(layer, data=data, contrast=contrast, contrast_range=reach, warnings=told)
+    name = layer.name.removesuffix(f"({PARTS['magnitude']})") + f"({PARTS[part]})"
+    return replace(layer, name=name, data=data, contrast=contrast, contrast_range=reach, warnings=told)
 
 
 def notes(layers: list[Layer]) -> tuple[str, ...]:
     """The warnings of several layers, each once."""
     return tuple(dict.fromkeys(warning for layer in layers for warning in layer.warnings))
-
-
-def foreign_layer(name: str) -> str:
-    """The sentence for a layer that did not come from zarrscope."""
-    return f'"{strings.clean(name)}" does not come from Zarr, so zarrscope has nothing to show or write for it.'
 
 
 def not_added(layer: Layer, error: BaseException) -> strings.Problem:
@@ -229,6 +225,7 @@ def _layer(image: Image, number: int | None, kind: str, name: str, place: ImageP
     data = tuple(drawn_values(level.array, _selection(len(image.axes), fixed), kind) for level in levels)
     if kind == "image" and dtype.kind in "cmM":
         warnings = (*warnings, AS_MAGNITUDES if dtype.kind == "c" else _as_counts(dtype))
+        name = f"{name} ({PARTS['magnitude']})" if dtype.kind == "c" else name
     if kind == "labels" and len(data) == 1:
         data = (EditableView.of(data[0]),)  # viewers can paint only into labels of a single level
     contrast, reach = contrast_of(image.channels[number or 0], data) if kind == "image" else (None, None)
