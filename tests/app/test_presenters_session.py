@@ -23,6 +23,7 @@ from zarrscope_app.presenters import (
     Session,
     SessionStatus,
     Workspace,
+    strings,
 )
 from zarrscope_app.presenters.node_description import Info, as_text, describe
 from zarrscope_app.settings import FileSettings
@@ -217,6 +218,21 @@ def test_info_says_what_chunks_mean(shelf: Shelf, workspace: Workspace, mailbox:
     session.select("/strange")
     mailbox.run_until(settled(session))
     assert "example_unknown_codec" in session.metadata.state.problem
+
+
+def test_info_names_a_row_once_that_the_document_does_not_state(
+    tmp_path: Path, workspace: Workspace, mailbox: Mailbox
+) -> None:
+    zarrscope.open(str(tmp_path / "x.zarr"), "w-").create_array("/a", shape=(4,), dtype="u1", chunks=(2,))
+    document = tmp_path / "x.zarr" / "a" / "zarr.json"
+    stored = json.loads(document.read_text())
+    del stored["shape"]
+    document.write_text(json.dumps(stored))
+    session = workspace.open(str(tmp_path / "x.zarr"))
+    session.select("/a")
+    mailbox.run_until(settled(session))
+    values = next(section for section in session.metadata.state.sections if section.title == "Values")
+    assert {item.label: item.text for item in values.items}["Shape"] == strings.UNKNOWN
 
 
 def test_info_lists_the_levels_as_a_table_where_there_is_room(tmp_path: Path) -> None:

@@ -13,8 +13,10 @@ from textual.widgets import Static
 
 import zarrscope
 from terminal_hand import Screen, explore
+from zarrscope_app.presenters import strings
 from zarrscope_app.tui import lines
 from zarrscope_app.tui.form_lines import FormLines
+from zarrscope_app.tui.line_layout import apart, path_line
 from zarrscope_app.tui.lines import LINES_AT_ONCE, InfoLines, Lines, ProblemLines, TextLines, fold
 from zarrscope_app.tui.sheet import Sheet
 from zarrscope_app.tui.table import TableLines
@@ -38,6 +40,32 @@ def painted(lines: Lines) -> list[str]:
     """The lines of a pane, without the column of the scrollbar."""
     shown = lines.scrollable_content_region
     return [lines.render_line(y).crop(0, shown.width).text for y in range(shown.height)]
+
+
+@pytest.mark.parametrize("fields", [0, 1, 3, 1234])
+def test_the_number_of_changes_is_in_sight_beside_every_conflict(fields: int) -> None:
+    line = apart(f" {strings.conflict(fields)}", "✎ 3 changes", 80)
+    assert line.rstrip().endswith("✎ 3 changes")
+    assert cell_len(line) < 80
+    assert f" {strings.conflict(fields)}  " in line, "the whole sentence"
+
+
+def test_a_long_note_leaves_room_for_the_right_end_of_its_line() -> None:
+    line = apart(" " + "名" * 60, "✎ 3 changes", 80)
+    assert (cell_len(line) < 80, line[-11:]) == (True, "✎ 3 changes")
+    assert "名…  " in line
+    assert apart("short", "r" * 100, 40).startswith("short"), (
+        "a long right part cuts nothing that fits in half the line"
+    )
+
+
+def test_the_first_line_names_the_node_and_leaves_out_the_first_groups() -> None:
+    names = ["store", *(f"group-{number}" for number in range(9)), "nuclei"]
+    line = path_line(names, "v3 · writable", 60)
+    assert line.startswith(" … ▸ group-")
+    assert " ▸ nuclei " in line
+    assert line.endswith("v3 · writable")
+    assert path_line(names[:2], "v3", 60).startswith(" store ▸ group-0 ")
 
 
 def test_the_scrollbar_covers_no_text(place: str) -> None:

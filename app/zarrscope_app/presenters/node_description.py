@@ -211,7 +211,11 @@ def _nbytes(metadata: ArrayMetadata) -> int:
 
 def _values(metadata: ArrayMetadata) -> DescriptionSection:
     items = [
-        Item("Shape", strings.shape_of(metadata), "How many values along each axis."),
+        Item(
+            "Shape",
+            strings.UNKNOWN if "shape" in metadata.unread else strings.shape(metadata.shape),
+            "How many values along each axis.",
+        ),
         Item(
             "Data type",
             _type(metadata.dtype),

@@ -358,9 +358,10 @@ def rescued(n: int, when: str) -> str:
 
 
 def conflict(fields: int) -> str:
+    """The sentence of a conflict; short, because a line of 80 columns has the number of changes beside it."""
     if not fields:
-        return "Somebody else changed this document meanwhile. Your changes fit with theirs: merge, then save."
-    return f"Somebody else changed {counted(fields, 'field')} that you changed too. Keep yours or theirs?"
+        return "Somebody else saved changes that fit yours: merge, then save."
+    return f"Somebody else changed {counted(fields, 'field')}, too. Keep yours or theirs?"
 
 
 def would_lose(name: str, kind: str) -> str:

@@ -44,7 +44,7 @@ from zarrscope_app.tui.ending import has_job_control
 from zarrscope_app.tui.entry import InputLine, Painter
 from zarrscope_app.tui.error_line import error_text, form_text, is_remark
 from zarrscope_app.tui.keys import Keyboard
-from zarrscope_app.tui.line_layout import apart, height
+from zarrscope_app.tui.line_layout import apart, height, path_line
 from zarrscope_app.tui.lines import Lines
 from zarrscope_app.tui.load_early import load_early
 from zarrscope_app.tui.main_screen import MainScreen
@@ -252,8 +252,8 @@ class Explorer(App[int]):
         s, state = self.session, self.session.state
         if self.title != state.title:
             self.title = state.title
-        crumbs = " ▸ ".join(emoji.parts(label) for label, _ in state.crumbs)
-        self._say("head", apart(f" {crumbs}", state.facts, self.size.width))
+        crumbs = [emoji.parts(label) for label, _ in state.crumbs]
+        self._say("head", path_line(crumbs, state.facts, self.size.width))
         acts = [f"  [r] {strings.RETRY}"] if state.retry else []
         acts += [f"  [Esc] {LABELS['dismiss']}"] if is_remark(state) else []
         acts += [f"  [{offer.keys[0].lower()}] {offer.label}" for offer in map(command, state.offers)]

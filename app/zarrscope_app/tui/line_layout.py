@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from rich.cells import cell_len, set_cell_size
+
 
 def height(text: object) -> int:
     """The number of lines of a text; 0 for none."""
@@ -10,5 +14,20 @@ def height(text: object) -> int:
 
 
 def apart(left: str, right: str, width: int) -> str:
-    """Two texts at both ends of a line."""
-    return f"{left}{' ' * max(2, width - len(left) - len(right) - 1)}{right}"
+    """Two texts at both ends of a line. If it is too short for both, the left one is cut, to half the line at most."""
+    room = max(width - cell_len(right) - 3, width // 2)
+    left = left if cell_len(left) <= room else set_cell_size(left, max(0, room - 1)).rstrip() + "…"
+    return f"{left}{' ' * max(2, width - cell_len(left) - cell_len(right) - 1)}{right}"
+
+
+def path_line(names: Sequence[str], right: str, width: int) -> str:
+    """The names on the way to a node, and a text at the right end of the line. If it is too short for both, the first
+    names are left out, because the last one is the node's."""
+    shown = [*names]
+    while len(shown) > 1 and cell_len(_path(shown, names)) + cell_len(right) + 3 > width:
+        del shown[0]
+    return apart(_path(shown, names), right, width)
+
+
+def _path(shown: Sequence[str], names: Sequence[str]) -> str:
+    return " " + " ▸ ".join(["…", *shown] if len(shown) < len(names) else shown)
