@@ -131,10 +131,10 @@ class Hand(Screen):
         await self.until(lambda: all(part in self.status() for part in parts), f"the status line says {parts}")
 
 
-def explore(url: str, steps: Callable[[Hand], Any], width: int = 160) -> None:
+def explore(url: str, steps: Callable[[Hand], Any], width: int = 160, height: int = 30) -> None:
     async def run() -> None:
         app = Explorer(url, writable=True)
-        async with app.run_test(size=(width, 30)) as pilot:
+        async with app.run_test(size=(width, height)) as pilot:
             hand = Hand(app, pilot)
             await hand.ready()
             await steps(hand)
@@ -280,6 +280,88 @@ def test_a_stopped_export_leaves_no_file(folder: str, tmp_path: Path, held: None
 
     explore(folder, steps)
     assert [path.name for path in tmp_path.iterdir()] == ["x.zarr"]
+
+
+# ---------------------------------------------------------------------- a field that is missing or wrong
+FORMS = [
+    ("create-group", {"to": ""}, "to", strings.NEW_PLACE),
+    ("create-group", {"to": "/image"}, "to", "There is a node /image already"),
+    ("create-array", {}, "shape", words.NO_LENGTHS),
+    ("create-array", {"shape": "4,x"}, "shape", words.NO_LENGTHS),
+    ("copy-node", {"to": ""}, "to", strings.NEW_PLACE),
+    ("copy-node", {"to": "/image"}, "to", "one lies within the other"),
+    ("move-node", {}, "to", strings.NEW_PLACE),
+    ("convert-node", {"to": ""}, "to", strings.NEW_PLACE),
+]
+
+
+@pytest.mark.parametrize(("command", "typed", "id", "sentence"), FORMS)
+def test_enter_goes_to_the_field_without_which_there_is_no_plan(
+    folder: str, command: str, typed: dict[str, str], id: str, sentence: str
+) -> None:
+    async def steps(hand: Hand) -> None:
+        nodes = hand.session.nodes
+        await hand.select("/image/0" if command in ("copy-node", "move-node") else "/")
+        await hand.command(command)
+        await hand.until(lambda: nodes.state.act and not nodes.state.planning, "the form")
+        for field, text in typed.items():
+            nodes.set_field(field, text)
+        await hand.press(*["down"] * 8)
+        await hand.until(lambda: not nodes.state.planning and not nodes.state.ready, "no plan")
+        await hand.press("enter")
+        field = nodes.state.field(id)
+        await hand.until(lambda: f"▸ {field.label}:" in hand.sheet(), "the cursor is on the field")
+        assert sentence in nodes.state.field(id).error
+        assert "! " in hand.sheet().partition(f"▸ {field.label}:")[2]
+        await hand.press("backspace", "9")
+        assert nodes.state.field(id).text.endswith("9"), "the next key types into it"
+
+    explore(folder, steps, width=80)
+
+
+def test_the_plan_of_a_long_form_is_in_sight_on_a_small_screen(folder: str) -> None:
+    async def steps(hand: Hand) -> None:
+        nodes = hand.session.nodes
+        await hand.command("create-array")
+        await hand.until(lambda: nodes.state.act and not nodes.state.planning, "the form")
+        nodes.set_field("shape", "8, 8")
+        await hand.until(lambda: nodes.state.ready, "the plan")
+        await hand.until(lambda: "array/zarr.json" in hand.pane() and words.UNDO in hand.pane(), "it is painted")
+        assert words.AXES_HINT not in hand.pane(), "only the hint of the field under the cursor"
+        await hand.press(*["down"] * 7)
+        await hand.until(lambda: words.AXES_HINT in hand.pane(), "the hint of the field under the cursor")
+
+    explore(folder, steps, width=80, height=24)
+
+
+def test_an_export_that_cannot_be_written_keeps_its_dialog_and_asks_again(folder: str, tmp_path: Path) -> None:
+    (tmp_path / "taken.npy").write_bytes(b"mine")
+
+    async def steps(hand: Hand) -> None:
+        export = hand.session.export
+        await hand.select("/image/0")
+        await hand.command("export")
+        await hand.until(lambda: isinstance(hand.top, Picker), "the parts")
+        await hand.keys("whole")
+        await hand.press("enter")
+        await hand.until(lambda: "npy" in hand.sheet(), "the formats")
+        await hand.keys("npy")
+        await hand.press("enter")
+        await hand.type(str(tmp_path / "out.jpg"))
+        await hand.until(lambda: not export.state.looking, "the reason")
+        await hand.press("y", "o", "z")
+        assert "whose names end in .npy" in hand.sheet(), "it stays open and says why"
+        await hand.press("enter")
+        await hand.type(str(tmp_path / "taken.npy"))
+        await hand.until(lambda: export.state.ready, "its size")
+        await hand.press("y")
+        assert "press o to overwrite it" in hand.sheet()
+        assert not hand.session.jobs.items
+        await hand.press("o")
+        await hand.says("Written")
+
+    explore(folder, steps, width=120)
+    assert np.array_equal(np.load(tmp_path / "taken.npy"), VALUES)
 
 
 # ---------------------------------------------------------------------- levels of an image

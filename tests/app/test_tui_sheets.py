@@ -168,6 +168,12 @@ def test_a_command_is_found_by_another_word_and_an_empty_list_says_so(place: str
         await screen.press("x")
         assert not picker.found
         await screen.until(lambda: NOTHING_FOUND in _words(screen), "the list says so")
+        await screen.press("enter", "left")
+        assert screen.top is picker, "it stays, so that the text can be corrected"
+        await screen.press("ctrl+u", *"f2")
+        assert "rename-node" in {id for id, _, _ in picker.found}, "by its key"
+        await screen.press("escape")
+        assert screen.top is not picker
 
     explore(place, (80, 24), steps)
 

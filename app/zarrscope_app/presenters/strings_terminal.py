@@ -31,7 +31,7 @@ def colors_note(colors: str) -> str:
 NOTHING_FOUND = "Nothing here has all these words."
 PICKER_FOOT = "type to find  ↑↓ move  ⏎ choose  Esc back"
 PLAN_FOOT = "↑↓ field  ←→ choose  ⏎ do it  Esc back"
-EXPORT_FOOT = "y write  o overwrite  Esc back"
+EXPORT_FOOT = "y write  o overwrite  ⏎ another name  Esc back"
 OPEN_TO_EDIT = "Opened read-only. Open it for writing?\n\nNothing is written before Ctrl+S."
 OPEN_FOOT = "⏎ open for writing  Esc back"
 READ_ONLY_FORM = "Opened read-only. Press ⏎ to open it for writing."

@@ -27,6 +27,7 @@ from zarrscope_app.presenters import strings_terminal as words
 from zarrscope_app.presenters.commands import LABELS, NODE_COMMANDS
 from zarrscope_app.presenters.nodes.acts import ActField
 from zarrscope_app.presenters.nodes.presenter import NodesPresenter
+from zarrscope_app.presenters.session.exporting import ExportPresenter
 from zarrscope_app.tui.lines import fold
 from zarrscope_app.tui.picker import Picker
 from zarrscope_app.tui.sheet import Sheet
@@ -119,7 +120,14 @@ class ActSheet(FollowingSheet):
         self._at = 0
 
     def _form(self) -> str:
-        """The fields, their consequences, and the planned operations."""
+        """The fields, their consequences, and the planned operations. Where not all hints have room, only that of the
+        field under the cursor is written, so that the plan stays in sight."""
+        whole = self._written(every_hint=True)
+        size = self.app.size
+        lines = sum(1 for line in whole.split("\n") for _ in fold(line, self.text_width(size.width)))
+        return whole if lines <= self.text_height(size.height) else self._written(every_hint=False)
+
+    def _written(self, *, every_hint: bool) -> str:
         state = self._acts.state
         rows = [state.title, ""]
         for number, field in enumerate(state.fields):
@@ -128,12 +136,14 @@ class ActSheet(FollowingSheet):
             here = number == self._at
             value = f"◂ {value} ▸" if here and field.kind == "choice" else value
             rows.append(f"{'▸' if here else ' '} {field.label}: {value}{'▏' if here and not _picked(field) else ''}")
-            rows += [f"    {part}" for part in (field.error, field.hint) if part]
+            rows += [f"    ! {field.error}"] if field.error else []
+            rows += [f"    {field.hint}"] if field.hint and (here or every_hint) else []
         rows += ["", *(part for part in (state.sentence, state.undo, state.final) if part)]
         return "\n".join([*rows, *(f"  {line}" for line in state.lines)])
 
     def takes(self, event: events.Key) -> bool:
-        """Moves between fields or changes one; Enter closes the sheet only if the plan is ready."""
+        """Moves between fields or changes one; Enter closes the sheet only if the plan is ready, and otherwise goes to
+        the field that keeps it from being made."""
         fields = self._acts.state.fields
         if event.key in ("up", "down", "tab", "shift+tab"):
             by = 1 if event.key in ("down", "tab") else -1
@@ -148,7 +158,13 @@ class ActSheet(FollowingSheet):
                 self._acts.set_field(fields[self._at].id, text)
                 self._again()
             return True
-        return event.key == "enter" and not self._acts.state.ready
+        if event.key != "enter" or self._acts.state.ready:
+            return False
+        self._acts.carry_out()
+        state = self._acts.state
+        self._at = next((at for at, field in enumerate(state.fields) if field.id == state.at_fault), self._at)
+        self._again()
+        return True
 
     def answer(self, event: events.Key) -> None:
         if event.key == "enter" and self._acts.state.ready:
@@ -212,24 +228,41 @@ def _ask_target(keys: Asks, what: str, format: str) -> None:
     export = keys.session.export
     export.choose(what, format)
 
+    def ask() -> None:
+        keys.ask(LABELS["export-target"], export.state.target, typed, keys.to_tree())
+
     def typed(target: str) -> None:
         export.prepare(what, format, target)
-        sheet = FollowingSheet(
-            lambda: _export_text(keys.session), words.EXPORT_FOOT, {"y": "write", "o": "overwrite"}, export.changed
-        )
-        keys.show_sheet(sheet, decided)
+        keys.show_sheet(ExportSheet(export), decided)
 
     def decided(answer: str | None) -> None:
-        if answer is not None:
+        if answer == "retype":
+            ask()
+        elif answer is not None:
             export.run(overwrite=answer == "overwrite")
 
-    keys.ask(LABELS["export-target"], export.state.target, typed, keys.to_tree())
+    ask()
 
 
-def _export_text(session: Session) -> str:
-    state = session.export.state
-    told = [strings.clean(state.target, 200), "", state.sentence, *state.notes]
-    return "\n".join([*told, *([words.TAKEN] if state.taken else [])])
+class ExportSheet(FollowingSheet):
+    """The size of an export, or the reason why it cannot be written; then Enter asks for the target again."""
+
+    def __init__(self, export: ExportPresenter) -> None:
+        answers = {"y": "write", "o": "overwrite", "enter": "retype"}
+        super().__init__(self._described, words.EXPORT_FOOT, answers, export.changed)
+        self._export = export
+
+    def _described(self) -> str:
+        state = self._export.state
+        told = [strings.clean(state.target, 200), "", state.sentence, *state.notes]
+        return "\n".join([*told, *([words.TAKEN] if state.taken and state.ready else [])])
+
+    def takes(self, event: events.Key) -> bool:
+        """A key that cannot write leaves the sheet open: the sentence on it says why."""
+        state = self._export.state
+        if event.key in ("y", "o") and (not state.ready or (state.taken and event.key == "y")):
+            return True
+        return event.key not in ("y", "o", "enter", "escape") and (super().takes(event) or event.is_printable)
 
 
 # ---------------------------------------------------------------------- the person's editor

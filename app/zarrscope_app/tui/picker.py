@@ -25,7 +25,7 @@ _BESIDE = 8
 
 
 class Picker(Sheet):
-    """A list of items that contain all typed words in title and id. `answered` gets the id of the chosen one."""
+    """A list of items that contain all typed words in title, id and note. `answered` gets the id of the chosen one."""
 
     def __init__(self, title: str, items: Sequence[tuple[str, str, str]]) -> None:
         """`items`: for each item its id, its title, and a text for the right side of its line."""
@@ -47,7 +47,7 @@ class Picker(Sheet):
     def found(self) -> list[tuple[str, str, str]]:
         """The items that contain all typed words; first the one with this very title, then those that begin with the
         typed text, then others with the words in their title. The id helps who calls a thing by another word: "create"
-        finds "New group"."""
+        finds "New group", and the note who knows a key or the ending of a file."""
         typed = self._typed.lower()
         words = typed.split()
 
@@ -55,7 +55,7 @@ class Picker(Sheet):
             title = item[1].lower()
             return title != typed, not title.startswith(typed), not all(word in title for word in words)
 
-        return sorted((i for i in self._items if all(w in f"{i[1]} {i[0]}".lower() for w in words)), key=rank)
+        return sorted((i for i in self._items if all(w in " ".join(i).lower() for w in words)), key=rank)
 
     def _list(self) -> Text:
         from rich.text import Text
@@ -85,8 +85,12 @@ class Picker(Sheet):
             self._typed = self._typed[:-1]
         elif event.is_printable and event.character is not None:
             self._typed, self._at = self._typed + event.character, 0
+        elif event.key == "ctrl+u":
+            self._typed, self._at = "", 0
+        elif event.key == "enter":
+            return not self.found  # the list says that nothing was found, and the text can be corrected
         else:
-            return False
+            return event.key not in ("escape", "ctrl+c")
         self._at = max(0, min(self._at, len(self.found) - 1))
         for shown in self.query("#picker-list"):
             assert isinstance(shown, Static)

@@ -61,6 +61,11 @@ class Sheet(Guarded, ModalScreen[str]):
         """The columns for text on a screen of `columns`: without border, blanks and scrollbar."""
         return max(10, min(76, columns * 95 // 100) - 6)
 
+    @staticmethod
+    def text_height(lines: int) -> int:
+        """The lines for text on a screen of `lines`: without border and the line of keys."""
+        return max(1, lines * 90 // 100 - 3)
+
     @classmethod
     def of_diff(cls, diff: str) -> Sheet:
         """A sheet with a difference, whose answer saves or discards it."""

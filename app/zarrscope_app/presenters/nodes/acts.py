@@ -44,6 +44,9 @@ class ActField:
 
 
 Fields = tuple[ActField, ...]
+Refusal = tuple[str, str]
+"""(id of the field whose text is missing or wrong, or "" if none is; the reason why an action cannot be planned)."""
+NOT_REFUSED: Refusal = ("", "")
 
 
 def values(fields: Fields) -> dict[str, str]:
@@ -54,8 +57,13 @@ def values(fields: Fields) -> dict[str, str]:
 def with_hints(fields: Fields, hints: Mapping[str, str], errors: Mapping[str, str]) -> Fields:
     """The fields with their hints and errors."""
     return tuple(
-        replace(field, hint=hints.get(field.id, field.hint), error=errors.get(field.id, "")) for field in fields
+        with_error(replace(field, hint=hints.get(field.id, field.hint)), errors.get(field.id, "")) for field in fields
     )
+
+
+def with_error(field: ActField, error: str) -> ActField:
+    """The field with an error, and without a hint that says the same."""
+    return replace(field, error=error, hint="" if field.hint == error else field.hint)
 
 
 @frozen
@@ -136,9 +144,14 @@ class Act(ABC):
         """Whether the action makes sense for this node (None: a node that was not read yet)."""
         return True
 
-    def refused(self, place: ActPlace, given: Mapping[str, str]) -> str:
-        """The reason why the action cannot be planned; "" if it can."""
-        return ""
+    def refused(self, place: ActPlace, given: Mapping[str, str]) -> Refusal:
+        """The reason why the action cannot be planned, and its field; NOT_REFUSED if it can."""
+        return NOT_REFUSED
+
+    def at_fault(self, error: BaseException) -> str:
+        """The id of the field whose text is the most probable cause of an error of `plan`. If the form has no such
+        field, none is."""
+        return "to"
 
     def fields(self, place: ActPlace) -> Fields:
         """The inputs of the action's form with their proposals; () if it needs none."""

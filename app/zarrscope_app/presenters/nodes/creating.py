@@ -22,12 +22,14 @@ from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.jobs import Report
 from zarrscope_app.presenters.nodes import words
 from zarrscope_app.presenters.nodes.acts import (
+    NOT_REFUSED,
     Act,
     ActField,
     ActPlace,
     ActResult,
     Fields,
     IsCancelled,
+    Refusal,
     Undo,
     lengths,
     values,
@@ -39,8 +41,8 @@ class _Create(Act):
     roots = True
     saved_first = False
 
-    def refused(self, place: ActPlace, given: Mapping[str, str]) -> str:
-        return "" if given.get("to", "").strip("/") else strings.NEW_PLACE
+    def refused(self, place: ActPlace, given: Mapping[str, str]) -> Refusal:
+        return NOT_REFUSED if given.get("to", "").strip("/") else ("to", strings.NEW_PLACE)
 
 
 class CreateGroup(_Create):
@@ -83,7 +85,6 @@ class CreateArray(_Create):
 
     def described(self, place: ActPlace, fields: Fields) -> Fields:
         given = values(fields)
-        hints: dict[str, str] = {}
         errors: dict[str, str] = {}
         lists: dict[str, tuple[int, ...] | None] = {}
         for id in ("shape", "chunks", "shards"):
@@ -92,17 +93,18 @@ class CreateArray(_Create):
             except Refused as error:
                 errors[id] = error.message
         if errors or lists["shape"] is None:
-            return with_hints(fields, {"shape": words.NO_LENGTHS}, errors)
+            return with_hints(fields, {"shape": words.NO_LENGTHS, "chunks": "", "shards": ""}, errors)
         try:
             metadata = _metadata(place.hierarchy, given)
         except ZarrscopeError as error:
             errors[_guilty(error)] = strings.problem(error).headline
-            return with_hints(fields, hints, errors)
-        hints |= _hints(metadata, lists["chunks"] is None, lists["shards"] is not None)
+            return with_hints(fields, {"shape": "", "chunks": "", "shards": ""}, errors)
+        hints = _hints(metadata, lists["chunks"] is None, lists["shards"] is not None)
         return with_hints(fields, hints, errors)
 
-    def refused(self, place: ActPlace, given: Mapping[str, str]) -> str:
-        return super().refused(place, given) or ("" if given.get("shape") else words.NO_LENGTHS)
+    def refused(self, place: ActPlace, given: Mapping[str, str]) -> Refusal:
+        found = super().refused(place, given)
+        return found if any(found) or given.get("shape") else ("shape", words.NO_LENGTHS)
 
     def do(self, place: ActPlace, given: Mapping[str, str], report: Report, cancelled: IsCancelled) -> ActResult:
         options = _options(given)

@@ -19,6 +19,7 @@ from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.jobs import Report
 from zarrscope_app.presenters.nodes import words
 from zarrscope_app.presenters.nodes.acts import (
+    NOT_REFUSED,
     Act,
     ActField,
     ActPlace,
@@ -26,6 +27,7 @@ from zarrscope_app.presenters.nodes.acts import (
     Fields,
     IsCancelled,
     PlannedAct,
+    Refusal,
     Undo,
     told,
     with_hints,
@@ -59,8 +61,11 @@ class AddLabels(_OfImage):
     def described(self, place: ActPlace, fields: Fields) -> Fields:
         return with_hints(fields, {"dtype": words.dtype_hint(values_of(fields)["dtype"])}, {})
 
-    def refused(self, place: ActPlace, given: Mapping[str, str]) -> str:
-        return "" if given.get("name") else strings.NEW_PLACE
+    def refused(self, place: ActPlace, given: Mapping[str, str]) -> Refusal:
+        return NOT_REFUSED if given.get("name") else ("name", words.NO_NAME)
+
+    def at_fault(self, error: BaseException) -> str:
+        return "name"
 
     def plan(self, place: ActPlace, given: Mapping[str, str], cancelled: IsCancelled) -> PlannedAct:
         from zarrscope.convert.label_images import label_levels
@@ -111,6 +116,9 @@ class BuildLevels(_OfImage):
                 except ZarrscopeError as error:
                     errors[field.id] = strings.problem(error).headline
         return with_hints(fields, {}, errors)
+
+    def at_fault(self, error: BaseException) -> str:
+        return "levels"
 
     def mark(self, place: ActPlace, given: Mapping[str, str]) -> tuple[str, str]:
         return (words.UNDO, "") if trash.available(place.hierarchy) else ("", words.FINAL_LEVELS)

@@ -13,7 +13,17 @@ from zarrscope.nodes.internals import node_context
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.jobs import Report
 from zarrscope_app.presenters.nodes import words
-from zarrscope_app.presenters.nodes.acts import Act, ActField, ActPlace, ActResult, Fields, IsCancelled, Undo
+from zarrscope_app.presenters.nodes.acts import (
+    NOT_REFUSED,
+    Act,
+    ActField,
+    ActPlace,
+    ActResult,
+    Fields,
+    IsCancelled,
+    Refusal,
+    Undo,
+)
 from zarrscope_app.presenters.nodes.creating import erase_empty, missing_groups
 
 
@@ -26,7 +36,7 @@ class Move(Act):
     def fields(self, place: ActPlace) -> Fields:
         return (ActField("to", words.NEW_PLACE, place.path),)
 
-    def refused(self, place: ActPlace, given: Mapping[str, str]) -> str:
+    def refused(self, place: ActPlace, given: Mapping[str, str]) -> Refusal:
         return new_place(place, given)
 
     def do(self, place: ActPlace, given: Mapping[str, str], report: Report, cancelled: IsCancelled) -> ActResult:
@@ -55,7 +65,7 @@ class Copy(Act):
         proposed = join_path(place.path.rpartition("/")[0], strings.copy_name(place.name))
         return (ActField("to", words.NEW_PLACE, proposed),)
 
-    def refused(self, place: ActPlace, given: Mapping[str, str]) -> str:
+    def refused(self, place: ActPlace, given: Mapping[str, str]) -> Refusal:
         return new_place(place, given)
 
     def mark(self, place: ActPlace, given: Mapping[str, str]) -> tuple[str, str]:
@@ -108,10 +118,10 @@ class Remove(Act):
         return ActResult(None, moved=True, notes=vanished(node_context(place.hierarchy), above))
 
 
-def new_place(place: ActPlace, given: Mapping[str, str]) -> str:
-    """The reason why a node cannot be put at the typed path; "" if it can."""
+def new_place(place: ActPlace, given: Mapping[str, str]) -> Refusal:
+    """The reason why a node cannot be put at the typed path; NOT_REFUSED if it can."""
     to = given.get("to", "").strip("/")
-    return strings.NEW_PLACE if not to or to == place.path.strip("/") else ""
+    return ("to", strings.NEW_PLACE) if not to or to == place.path.strip("/") else NOT_REFUSED
 
 
 def _progress(report: Report) -> Callable[[moving.MoveProgress], None]:

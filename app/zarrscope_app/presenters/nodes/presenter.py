@@ -30,9 +30,11 @@ from zarrscope_app.presenters.nodes.acts import (
     ActResult,
     Fields,
     PlannedAct,
+    Refusal,
     Undo,
     told,
     values,
+    with_error,
 )
 
 if TYPE_CHECKING:
@@ -65,6 +67,8 @@ class NodesState:
     final: str = ""
     """The reason why the action cannot be undone, as a warning."""
     lines: tuple[str, ...] = ()
+    at_fault: str = ""
+    """The id of the field whose text is missing or wrong, so that there is no plan; "" if none is known."""
     danger: bool = False
     ready: bool = False
     planning: bool = False
@@ -167,7 +171,7 @@ class NodesPresenter:
         place = self._place(state.path) if state.act else None
         if place is None or state.field(id).text == text or all(field.id != id for field in state.fields):
             return
-        fields = tuple(replace(field, text=text) if field.id == id else field for field in state.fields)
+        fields = tuple(replace(field, text=text if field.id == id else field.text, error="") for field in state.fields)
         self._put(replace(state, fields=_act(state.act).described(place, fields)))
         self._plan()
 
@@ -191,18 +195,20 @@ class NodesPresenter:
         if place is None:
             return
         act, given = _act(state.act), values(state.fields)
-        blank = replace(state, ready=False, lines=(), undo="", final="")
-        refused = self._refused(act, place, state)
+        blank = replace(state, ready=False, lines=(), undo="", final="", at_fault="")
+        at_fault, refused = self._refused(act, place, state)
         if refused:
-            self._put(replace(blank, planning=False, sentence=refused))
+            self._put(replace(blank, planning=False, sentence=refused, at_fault=at_fault))
             return
         self._put(replace(blank, planning=True, sentence=strings.PLANNING))
 
         def done(outcome: JobResult[PlannedAct]) -> None:
             self._ticket = None
             if outcome.error is not None or outcome.value is None:
-                problem = strings.problem(outcome.error or RuntimeError())
-                self._put(replace(blank, planning=False, sentence=problem.headline))
+                error = outcome.error or RuntimeError()
+                at_fault = state.field(act.at_fault(error))
+                found = at_fault.id if at_fault in state.fields else ""
+                self._put(replace(blank, planning=False, sentence=strings.problem(error).headline, at_fault=found))
                 return
             made = outcome.value
             said = {name: getattr(made, name) for name in ("lines", "sentence", "undo", "final")}
@@ -210,23 +216,34 @@ class NodesPresenter:
 
         self._ticket = self._session.owner.fetch(lambda cancelled: act.plan(place, given, cancelled), done)
 
-    def _refused(self, act: Act, place: ActPlace, state: NodesState) -> str:
+    def _refused(self, act: Act, place: ActPlace, state: NodesState) -> Refusal:
         if act.writes_here and not place.hierarchy.writable:
-            return strings.OPEN_FOR_WRITING
+            return "", strings.OPEN_FOR_WRITING
         if place.path == "/" and not act.roots:
-            return strings.ROOT_STAYS
+            return "", strings.ROOT_STAYS
         if act.saved_first and any(_lies_beneath(path, place.path) for path in self._session.edit.dirty_paths):
-            return strings.SAVE_FIRST
-        wrong = any(field.error for field in state.fields)
-        return words.SEE_FIELDS if wrong else act.refused(place, values(state.fields))
+            return "", strings.SAVE_FIRST
+        wrong = next((field for field in state.fields if field.error), None)
+        return (wrong.id, words.see_field(wrong.label)) if wrong else act.refused(place, values(state.fields))
 
     # ------------------------------------------------------------------ doing
     def carry_out(self) -> None:
-        """Carries out the planned action as a job; does nothing while the plan is incomplete."""
+        """Carries out the planned action as a job. If a field keeps the plan from being made, its error is shown
+        instead; otherwise does nothing while the plan is incomplete."""
         state = self.state
         if state.ready:
             self.cancel()
             self._run(state)
+        elif not state.field(state.at_fault).error:  # an error that was there already is more precise
+            self._put(
+                replace(
+                    state,
+                    fields=tuple(
+                        with_error(field, state.sentence) if field.id == state.at_fault else field
+                        for field in state.fields
+                    ),
+                )
+            )
 
     def rename(self, path: str, name: str) -> None:
         """Gives the node another name in its group, without showing a plan, because nothing can be lost."""
@@ -235,7 +252,7 @@ class NodesPresenter:
             return
         to = join_path(path.rpartition("/")[0], name)
         state = NodesState("rename", path, act.title(place), fields=(ActField("to", "", to),))
-        refused = self._refused(act, place, state)
+        _, refused = self._refused(act, place, state)
         if refused:
             self._session.jobs.run(state.title, lambda report, cancelled: _fail(refused))
         else:

@@ -9,7 +9,17 @@ from zarrscope.nodes import trash
 from zarrscope.nodes.hierarchy import Hierarchy
 from zarrscope_app.presenters.jobs import Report
 from zarrscope_app.presenters.nodes import words
-from zarrscope_app.presenters.nodes.acts import Act, ActField, ActPlace, ActResult, Fields, IsCancelled, Undo
+from zarrscope_app.presenters.nodes.acts import (
+    NOT_REFUSED,
+    Act,
+    ActField,
+    ActPlace,
+    ActResult,
+    Fields,
+    IsCancelled,
+    Refusal,
+    Undo,
+)
 
 
 class _OfTrash(Act):
@@ -17,8 +27,8 @@ class _OfTrash(Act):
     saved_first = False
     looks = True
 
-    def refused(self, place: ActPlace, given: Mapping[str, str]) -> str:
-        return "" if "entry" in given else words.EMPTY_TRASH
+    def refused(self, place: ActPlace, given: Mapping[str, str]) -> Refusal:
+        return NOT_REFUSED if "entry" in given else ("", words.EMPTY_TRASH)
 
 
 class Restore(_OfTrash):

@@ -18,6 +18,7 @@ from zarrscope_app.presenters.formats import name_of
 from zarrscope_app.presenters.jobs import Report
 from zarrscope_app.presenters.nodes import words
 from zarrscope_app.presenters.nodes.acts import (
+    NOT_REFUSED,
     Act,
     ActField,
     ActPlace,
@@ -25,6 +26,7 @@ from zarrscope_app.presenters.nodes.acts import (
     Fields,
     IsCancelled,
     PlannedAct,
+    Refusal,
     Undo,
 )
 from zarrscope_app.presenters.nodes.images import progress_of
@@ -118,8 +120,11 @@ class Convert(Act):
                 break
         return target
 
-    def refused(self, place: ActPlace, given: Mapping[str, str]) -> str:
-        return "" if given.get("to") else strings.NEW_PLACE
+    def refused(self, place: ActPlace, given: Mapping[str, str]) -> Refusal:
+        return NOT_REFUSED if given.get("to") else ("to", strings.NEW_PLACE)
+
+    def at_fault(self, error: BaseException) -> str:
+        return "format" if isinstance(error, _Losses) else "to"
 
     def mark(self, place: ActPlace, given: Mapping[str, str]) -> tuple[str, str]:
         return words.FINAL_CONVERT, ""

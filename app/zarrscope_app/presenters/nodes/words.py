@@ -66,7 +66,7 @@ EMPTY_TRASH = "The trash is empty."
 WHERE_IT_WAS = "Empty: the former path."
 NO_LENGTHS = "Type whole numbers with commas between: 64, 512, 512."
 UNDO = "Can be undone."
-SEE_FIELDS = "A field above is not valid."
+NO_NAME = "Type a name."
 FINAL_ERASE = "This cannot be undone: the data are erased for good."
 FINAL_COPY = "This cannot be undone here, where there is no trash: delete the copy instead."
 FINAL_LEVELS = "This cannot be undone here, where there is no trash: the former levels are erased."
@@ -127,6 +127,11 @@ def title(act: str, name: str) -> str:
     if act in ("create-group", "create-array", "add-labels", "consolidate", "restore", "empty-trash"):
         return _TITLES[act]
     return f"{_TITLES.get(act, BUTTONS.get(act, ''))} {strings.clean(name, 60)}".rstrip()
+
+
+def see_field(label: str) -> str:
+    """The sentence about a form in which one field is not valid: 'Correct the field "Shape".'."""
+    return f'Correct the field "{label}".'
 
 
 def entry(path: str, when: datetime) -> str:
