@@ -421,3 +421,24 @@ def test_an_error_on_the_line_of_the_cursor_has_its_colour(place: str) -> None:
         assert (mark.style.color, mark.style.bold) == (problems.rich_style.color, True)
 
     explore(place, steps)
+
+
+def test_complex_values_are_not_cut(tmp_path: Path) -> None:
+    url = str(tmp_path / "x.zarr")
+    values = np.array([[1 / 3 - 2j / 3, -1 / 7 + 1e-9j, 4], [0, 1, 2]], "complex128")
+    zarrscope.open(url, "w-").create_array("/a", shape=(2, 3), dtype="complex128", chunks=(2, 3))[...] = values
+
+    async def steps(screen: Screen) -> None:
+        screen.session.select("/a")
+        await screen.until(
+            lambda: screen.session.state.path == "/a" and not screen.session.state.selecting, "it is there"
+        )
+        screen.session.set_tab("values")
+        table = screen.app.query_one("#values", TableLines)
+        await screen.until(lambda: any("0.6666666666666666i" in line for line in painted(table)), "the imaginary part")
+        await screen.press("tab", "right")
+        await screen.until(
+            lambda: any("1e-9i" in line or "1e-09i" in line for line in painted(table)), "the next column"
+        )
+
+    explore(url, steps)

@@ -20,6 +20,25 @@ from terminals import SECONDS, Terminal, plane_of
 pytestmark = pytest.mark.needs("sshd")
 
 
+SLOWLY = """
+import sys, time
+from zarrscope_app.presenters.jobs import JobsPresenter
+run = JobsPresenter.run
+def slowly(jobs, name, work, *answers):
+    def waits(report, cancelled):
+        def told(progress, text):
+            report(progress, text)
+            while not cancelled():
+                time.sleep(0.01)
+        return work(told, cancelled)
+    return run(jobs, name, waits, *answers)
+JobsPresenter.run = slowly
+from zarrscope_app.cli import main
+sys.exit(main())
+"""
+"""The program, whose jobs wait at their first report until they are stopped."""
+
+
 @pytest.fixture
 def volume(tmp_path: Path) -> str:
     return plane_of(tmp_path / "far.zarr")
@@ -29,11 +48,23 @@ def volume(tmp_path: Path) -> str:
 def far(tmp_path_factory: pytest.TempPathFactory, tmp_path: Path, volume: str) -> Iterator[Terminal]:
     """The explorer at the other end of ssh -t; its process id is in the file "pid"."""
     with servers.sshd(tmp_path_factory.mktemp("sshd")) as arguments:
-        command = f"echo $$ > {shlex.quote(str(tmp_path / 'pid'))}; "
-        command += f"exec {shlex.quote(sys.executable)} -m zarrscope_app tui {shlex.quote(volume)}"
-        terminal = Terminal(*arguments[1:], "-tt", "127.0.0.1", command, program=arguments[0], TERM="xterm-256color")
+        terminal = _far(arguments, tmp_path, "-m", "zarrscope_app", "tui", volume)
         yield terminal
         terminal.close()
+
+
+@pytest.fixture
+def slow(tmp_path_factory: pytest.TempPathFactory, tmp_path: Path, volume: str) -> Iterator[Terminal]:
+    """As `far`, with jobs that wait in their middle."""
+    with servers.sshd(tmp_path_factory.mktemp("sshd")) as arguments:
+        terminal = _far(arguments, tmp_path, "-c", SLOWLY, "tui", f"{volume}/plane")
+        yield terminal
+        terminal.close()
+
+
+def _far(arguments: list[str], folder: Path, *program: str) -> Terminal:
+    command = f"echo $$ > {shlex.quote(str(folder / 'pid'))}; exec {shlex.join([sys.executable, *program])}"
+    return Terminal(*arguments[1:], "-tt", "127.0.0.1", command, program=arguments[0], TERM="xterm-256color")
 
 
 def ended(pid: int) -> bool:
@@ -78,3 +109,41 @@ def test_a_link_that_is_cut_leaves_nothing_running(far: Terminal, tmp_path: Path
     pid = int((tmp_path / "pid").read_text())
     far.process.kill()
     assert ended(pid)
+
+
+def export_begun(far: Terminal, target: Path) -> None:
+    """Exports the array, until the job waits in its middle."""
+    far.sees("q quit")
+    far.sees("Values")
+    for keys, seen in (
+        (":", "type to find"), ("export\r", "The whole node"), ("whole\r", ".npy"), ("npy\r", "Enter accept"),
+        (f"\x15{target}\r", "y write"),
+    ):  # fmt: skip
+        far.press(keys)
+        far.sees(seen)
+    far.sees("KiB")
+    far.press("y")
+    far.sees("^X stops it")
+    far.sees("100 %")
+
+
+def test_an_export_that_is_stopped_leaves_nothing_and_says_so(slow: Terminal, tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    folder.mkdir()
+    export_begun(slow, folder / "v.npy")
+    assert [path.name[:2] for path in folder.iterdir()] == [".v"], "unfinished, under another name"
+    slow.press("\x18")
+    slow.sees("Cancelled. Nothing was written to")
+    assert not [*folder.iterdir()]
+    slow.press("q")
+    assert slow.ended() == 0
+
+
+def test_a_link_that_is_cut_in_an_export_leaves_no_unfinished_file(slow: Terminal, tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    folder.mkdir()
+    export_begun(slow, folder / "v.npy")
+    assert [*folder.iterdir()]
+    slow.process.kill()
+    assert ended(int((tmp_path / "pid").read_text()))
+    assert not [*folder.iterdir()]

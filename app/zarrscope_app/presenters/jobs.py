@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -64,6 +65,8 @@ class JobsPresenter:
         self._jobs: dict[int, Job] = {}
         self._stops: dict[int, Ticket] = {}
         """For each running job the ticket that asks its work to stop."""
+        self._at_work: list[threading.Event] = []
+        """For each job whose work has begun an event that is set at its end."""
         self._notify = CoalescedCall(owner.post, self.changed.emit)
         self._next = 1
 
@@ -133,7 +136,13 @@ class JobsPresenter:
         def run(cancelled: Callable[[], bool]) -> Any:
             if stopped.cancelled:
                 raise Refused(strings.STOPPED)
-            return work(report, lambda: stopped.cancelled or cancelled())
+            over = threading.Event()
+            self._at_work.append(over)
+            try:
+                return work(report, lambda: stopped.cancelled or cancelled())
+            finally:
+                self._at_work.remove(over)
+                over.set()
 
         # Cancelling a job sets `stopped` but leaves the ticket of `fetch` alone: the work may be complete before it can
         # stop, and `ended` then needs its result.
@@ -147,6 +156,15 @@ class JobsPresenter:
         if stop is not None:
             stop.cancel()
             self._put(replace(self._jobs[id], state=JobState.CANCELLED, sentence=strings.STOPPED))
+
+    def stop_all(self, seconds: float) -> None:
+        """Asks all jobs to stop, and waits at most `seconds` until their work has removed what is unfinished; for the
+        end of the process. Any thread may call this."""
+        end = time.monotonic() + seconds
+        for stop in [*self._stops.values()]:
+            stop.cancel()
+        for over in [*self._at_work]:
+            over.wait(max(0.0, end - time.monotonic()))
 
     def dismiss(self, id: int) -> None:
         """Removes a job that has ended."""

@@ -73,7 +73,7 @@ def main(
         for fault in app.faults:  # faults that the application survived are reported now
             print(fault, file=stderr, flush=True)
 
-    with Ending(app, tell):
+    with Ending(app, tell, app.workspace.stop_jobs):
         app.run(mouse=found.mouse)
         tell()
     return app.return_code or int(bool(app.faults))

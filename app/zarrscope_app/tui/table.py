@@ -60,9 +60,10 @@ class TableLines(Lines):
 
     def _widths(self) -> list[int]:
         """The widths of the columns that have room, from the first displayed one. Each field has its own, because one
-        width for a flag and for a name would leave room for few of them."""
+        width for a flag and for a name would leave room for few of them. Columns of complex numbers are as wide as
+        these are, because one that is cut has no imaginary part."""
         table, first, room = self.session.values.state, self._first, self.columns - 8
-        if not table.column_labels:
+        if not self._own_widths:
             return [self._wide] * max(1, min(room // self._wide, table.columns - first))
         widths = [self._field_width(first)]
         for column in range(first + 1, table.columns):
@@ -72,11 +73,16 @@ class TableLines(Lines):
             widths.append(wide)
         return widths
 
+    @property
+    def _own_widths(self) -> bool:
+        table = self.session.values.state
+        return bool(table.column_labels) or table.complex
+
     def _field_width(self, column: int) -> int:
-        """The width of a field: that of its name and of the longest value among the rows seen so far."""
+        """The width of a column: that of its name and of the longest value among the rows seen so far."""
         values = self.session.values
         table = values.state
-        measured = (self.session, table.column_labels, table.format)
+        measured = (self.session, self.session.state.path, table.column_labels, table.format)
         if measured != self._measured:
             self._measured, self._longest = measured, {}
         head, top = len(values.label(0, column)[1]), max(0, self.scroll_offset.y - 1)
@@ -87,7 +93,7 @@ class TableLines(Lines):
 
     def _back(self) -> int:
         """The number of columns that have room before the first displayed one."""
-        if not self.session.values.state.column_labels:
+        if not self._own_widths:
             return len(self._widths())
         before, room = 0, self.columns - 8
         while before < self._first and (room := room - self._field_width(self._first - before - 1)) >= 0:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -71,6 +72,15 @@ class Workspace:
     def sessions(self) -> tuple[Session, ...]:
         """The open sessions, in the order of their tabs."""
         return tuple(self._sessions)
+
+    def stop_jobs(self, seconds: float) -> None:
+        """Stops the jobs of all sessions, and waits at most `seconds` until they have removed what is unfinished. Any
+        thread may call this."""
+        end = time.monotonic() + seconds
+        for session in self.sessions:
+            session.jobs.stop_all(0)
+        for session in self.sessions:
+            session.jobs.stop_all(max(0.0, end - time.monotonic()))
 
     @property
     def current(self) -> Session | None:
