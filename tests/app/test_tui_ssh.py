@@ -63,7 +63,10 @@ def slow(tmp_path_factory: pytest.TempPathFactory, tmp_path: Path, volume: str) 
 
 
 def _far(arguments: list[str], folder: Path, *program: str) -> Terminal:
-    command = f"echo $$ > {shlex.quote(str(folder / 'pid'))}; exec {shlex.join([sys.executable, *program])}"
+    path = f"PYTHONPATH={os.environ.get('PYTHONPATH', '')}"  # which sshd does not pass on
+    command = (
+        f"echo $$ > {shlex.quote(str(folder / 'pid'))}; exec {shlex.join(['env', path, sys.executable, *program])}"
+    )
     return Terminal(*arguments[1:], "-tt", "127.0.0.1", command, program=arguments[0], TERM="xterm-256color")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -65,8 +64,8 @@ class JobsPresenter:
         self._jobs: dict[int, Job] = {}
         self._stops: dict[int, Ticket] = {}
         """For each running job the ticket that asks its work to stop."""
-        self._at_work: list[threading.Event] = []
-        """For each job whose work has begun an event that is set at its end."""
+        self._at_work: set[int] = set()
+        """The jobs whose work has begun and not ended; changed on their threads."""
         self._notify = CoalescedCall(owner.post, self.changed.emit)
         self._next = 1
 
@@ -136,13 +135,11 @@ class JobsPresenter:
         def run(cancelled: Callable[[], bool]) -> Any:
             if stopped.cancelled:
                 raise Refused(strings.STOPPED)
-            over = threading.Event()
-            self._at_work.append(over)
+            self._at_work.add(id)
             try:
                 return work(report, lambda: stopped.cancelled or cancelled())
             finally:
-                self._at_work.remove(over)
-                over.set()
+                self._at_work.discard(id)
 
         # Cancelling a job sets `stopped` but leaves the ticket of `fetch` alone: the work may be complete before it can
         # stop, and `ended` then needs its result.
@@ -163,8 +160,8 @@ class JobsPresenter:
         end = time.monotonic() + seconds
         for stop in [*self._stops.values()]:
             stop.cancel()
-        for over in [*self._at_work]:
-            over.wait(max(0.0, end - time.monotonic()))
+        while self._at_work and time.monotonic() < end:
+            time.sleep(0.01)
 
     def dismiss(self, id: int) -> None:
         """Removes a job that has ended."""

@@ -28,6 +28,8 @@ LOOK_SECONDS = 0.5
 """Seconds between two checks whether the terminal still exists."""
 KEEP_SECONDS = 1.0
 """The most seconds for storing unsaved edits without a terminal, before the process ends."""
+JOB_SECONDS = 2.0
+"""The most seconds for running jobs to remove their unfinished files, before the process ends."""
 QUIT_SECONDS = 3.0
 """The most seconds for the application to restore its terminal."""
 RESTORE = (
@@ -58,10 +60,16 @@ class Ends(Protocol):
 
 class Ending:
     """Ensures that the program ends after a signal or without its terminal: `with Ending(app): app.run()`. `tell` is
-    called before the process is ended by force."""
+    called before the process is ended by force, and `stop_jobs` before that and after the terminal vanished, with the
+    most seconds that it may wait."""
 
-    def __init__(self, app: Ends, tell: Callable[[], None] = lambda: None) -> None:
-        self._app, self._tell = app, tell
+    def __init__(
+        self,
+        app: Ends,
+        tell: Callable[[], None] = lambda: None,
+        stop_jobs: Callable[[float], None] = lambda seconds: None,
+    ) -> None:
+        self._app, self._tell, self._stop_jobs = app, tell, stop_jobs
         self._notes: AnswerQueue[tuple[str, int]] = AnswerQueue()
         """A handler of a signal puts into it as well."""
         self._files = [stream.fileno() for stream in (sys.__stdin__, sys.__stderr__) if stream is not None]
@@ -125,11 +133,13 @@ class Ending:
 
         if not self._app.call_soon(keep) or not kept.wait(KEEP_SECONDS):
             _try(self._app.keep)
+        self._stop_jobs(JOB_SECONDS)
         os._exit(code)
 
     def _force(self, code: int) -> None:
         """Ends the process by force if the main thread waits for a lock, a disk or a frozen terminal."""
         _try(self._app.keep)
+        self._stop_jobs(JOB_SECONDS)
         with suppress(Exception):
             import termios
 
