@@ -216,7 +216,7 @@ def stores() -> str:
         extra = f"`[{kind.extra}]`" if kind.extra else ""
         proof = _proof(*STORE_PROOFS.get(scheme, ("", ("test_store_contracts",))))
         rows.append(f"| {addresses} | {kind.opens} | {' | '.join(can)} | {extra} | {proof} |")
-    opens = "an Icechunk repository, recognised by its files: the branch main"
+    opens = "an Icechunk repository, recognised by its files: the branch main, or the version that the address names"
     rows.append(f"| a path, `s3://` | {opens} | yes | yes | no | no | `icechunk` | {_proof(*ICECHUNK_PROOF)} |")
     return "\n".join(rows)
 

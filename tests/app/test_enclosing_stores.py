@@ -4,9 +4,12 @@ has the path of the node."""
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -17,9 +20,11 @@ from narrowing import as_array, not_none
 from zarrscope.errors import NotFound, Unsupported
 from zarrscope.nodes.enclosing import opened_around
 from zarrscope.runtime.threads import Mailbox
-from zarrscope.stores.address import split_address
+from zarrscope.stores.address import address_with, parents, split_address
 from zarrscope_app.cli import cli
 from zarrscope_app.presenters import MemorySettings, SessionStatus, Workspace
+from zarrscope_app.presenters.node_description import describe
+from zarrscope_app.presenters.snippets import snippets
 
 SECONDS = 60.0
 ARRAY = {
@@ -109,10 +114,61 @@ def test_a_repository_is_taken_as_said(repository: Path, text: str, node: str) -
         assert not_none(h.recognition).kind == "icechunk"
 
 
-def test_another_version_is_refused(tmp_path: Path) -> None:
-    for version in ("branch.other", "tag.v1", "4N0217AZA4VNPYD0HR0G"):
-        with pytest.raises(Unsupported, match=f"not @{version}"):
-            split_address(f"s3://b/repo/|icechunk://@{version}/|zarr3:")
+@pytest.mark.parametrize("version", ["branch.other", "tag.v1", "4N0217AZA4VNPYD0HR0G"])
+@pytest.mark.parametrize("slashes", ["", "//"])
+def test_another_version_stays_in_the_address(version: str, slashes: str) -> None:
+    found = split_address(f"s3://b/repo?region=eu|icechunk:{slashes}@{version}/|zarr3:g")
+    assert found.store_url == f"icechunk://@{version}::s3://b/repo?region=eu"
+    assert (found.node_path, found.dialect) == ("g", "v3")
+    assert split_address(found.text) == found
+    assert [each.node_path for each in parents(found)] == ["g"]
+    assert address_with(found.text, {"region": "us"}) == found.text.replace("eu", "us")
+
+
+@pytest.mark.parametrize("way", ["address", "option"])
+def test_the_version_that_is_open_is_shown_and_kept(repository: Path, mailbox: Mailbox, way: str) -> None:
+    import icechunk
+    import zarr
+
+    made = icechunk.Repository.open(icechunk.local_filesystem_storage(str(repository)))
+    made.create_tag("v1", snapshot := made.lookup_branch("main"))
+    session = made.writable_session("main")
+    zarr.open_array(session.store, path="g/a")[:] = [0, 0]
+    session.commit("second")
+    told = f"tag v1 (snapshot {snapshot}) of an Icechunk repository"
+    arguments = [f"{repository}|icechunk:@tag.v1"] if way == "address" else [str(repository), "--tag", "v1"]
+    for verb in ("info", "tree", "check"):
+        result = CliRunner().invoke(cli, [verb, *arguments])
+        assert result.exit_code == 0, result.output
+        assert told in result.output, verb
+    command = [sys.executable, "-m", "zarrscope_app", "read", arguments[0], "g/a", *arguments[1:], "--json"]
+    assert json.loads(subprocess.run(command, capture_output=True, check=True).stdout) == [65, 66]
+
+    settings = MemorySettings()
+    workspace = Workspace(mailbox, settings)
+    workspace.open(f"{repository}|icechunk:@tag.v1/g/a")
+    current = not_none(workspace.current)
+    mailbox.run_until(lambda: current.state.status is SessionStatus.READY and current.node is not None, SECONDS)
+    assert current.state.path == "/g/a"
+    assert current.name == current.tree.label(0) == "repo @tag.v1"
+    node = as_array(not_none(current.node))
+    assert any(told in item.text for section in describe(node).sections for item in section.items)
+    code = {each.id: each for each in snippets(node, None)}
+    values: dict[str, object] = {}
+    exec(code["zarrscope"].text, values)
+    assert np.asarray(values["values"]).tolist() == [65, 66]
+    assert not code["zarr"].text
+    recent, view = workspace.recent[0].url, workspace.view_text()
+    workspace.close_all()
+    mailbox.run()
+    for reopen in (lambda: workspace.open(recent), lambda: workspace.restore(view)):
+        again = reopen()
+        mailbox.run_until(lambda: again.state.status is not SessionStatus.OPENING, SECONDS)  # noqa: B023 - called at once
+        assert again.state.status is SessionStatus.READY, again.state.sentence
+        assert again.name == "repo @tag.v1"
+        assert as_array(not_none(again.hierarchy)["/g/a"])[...].tolist() == [65, 66]
+        workspace.close_all()
+        mailbox.run()
 
 
 def test_a_place_that_is_no_repository_says_so(tmp_path: Path) -> None:

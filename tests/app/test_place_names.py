@@ -23,6 +23,9 @@ from zarrscope_app.presenters.session.last_part import last_part
         ("s3://bucket/cells.zarr::0", "cells.zarr"),
         ("zip://inner::https://host/cells.zip", "cells.zip"),
         ("zip://::/data/cells.zip", "cells.zip"),
+        ("icechunk://@tag.v1::s3://bucket/cells?region=eu::images/0", "cells @tag.v1"),
+        ("s3://bucket/cells|icechunk:@branch.dev/images/0", "cells @branch.dev"),
+        ("s3://bucket/cells|icechunk://@ABC|zarr3:images", "cells @ABC"),
         ("", ""),
     ],
 )

@@ -16,8 +16,9 @@ import pytest
 import servers
 import zarrscope
 from narrowing import as_array, as_group, not_none
-from zarrscope.errors import BadChunk, NotFound, ReadOnly, Unreadable, Unsupported
+from zarrscope.errors import BadChunk, NotFound, ReadOnly, Refused, Unreadable, Unsupported
 from zarrscope.model.storage import ByteRange
+from zarrscope.stores.address import absolute_address, address_with, split_address
 from zarrscope.stores.memory import MemoryStore
 from zarrscope.stores.store import Store
 
@@ -67,6 +68,128 @@ def test_the_branch_main_is_read(tmp_path: Path) -> None:
         assert not_none(h.recognition).kind == "icechunk"
         assert not h.warnings
         assert pickle.loads(pickle.dumps(h["/a"]))[...].tolist() == [1, 2, 3, 4]
+
+
+# ---------------------------------------------------------------------- versions
+@pytest.fixture
+def versions(tmp_path: Path) -> dict[str, str]:
+    """A repository: /a is 1 in its first snapshot and in the tag v1, 2 in the branch "dev x", 3 in main. Returns its
+    path as "place" and the IDs of the three snapshots."""
+    icechunk = pytest.importorskip("icechunk")
+    import zarr
+
+    place = str(tmp_path / "repository")
+    made = icechunk.Repository.create(icechunk.local_filesystem_storage(place))
+    session = made.writable_session("main")
+    root = zarr.group(session.store)
+    root.create_array("a", shape=(2,), dtype="u2")[:] = 1
+    root.create_group("g").create_array("b", shape=(2,), dtype="u2")[:] = 1
+    found = {"place": place, "first": session.commit("first")}
+    made.create_tag("v1", found["first"])
+    made.create_branch("dev x", found["first"])
+    for branch, value in (("dev x", 2), ("main", 3)):
+        session = made.writable_session(branch)
+        for path in ("a", "g/b"):
+            zarr.open_array(session.store, path=path)[:] = value
+        found[branch] = session.commit(f"all {value}")
+    return found
+
+
+VERSIONS = [
+    ("", 3, "branch main"),
+    ("@branch.main", 3, "branch main"),
+    ("//@branch.main", 3, "branch main"),
+    ("@branch.dev%20x", 2, "branch dev x"),
+    ("@branch.dev x", 2, "branch dev x"),
+    ("@tag.v1", 1, "tag v1"),
+    ("@{first}", 1, "snapshot {first}"),
+    ("@{dev x}", 2, "snapshot {dev x}"),
+]
+
+
+@pytest.mark.parametrize(("version", "value", "kind"), VERSIONS)
+@pytest.mark.parametrize("node", ["", "/g/b", "/|zarr3:g/b"], ids=["root", "node", "node of a format"])
+def test_a_version_is_named_as_by_neuroglancer(
+    versions: dict[str, str], version: str, value: int, kind: str, node: str
+) -> None:
+    version, kind = version.format(**versions), kind.format(**versions)
+    address = f"{versions['place']}|icechunk:{version}{node if version else node.removeprefix('/')}"
+    with zarrscope.open(address) as h:
+        assert h.initial_path.strip("/") == ("g/b" if node else "")
+        assert as_array(h["/a"])[...].tolist() == [value] * 2
+        assert as_array(h["/g/b"])[...].tolist() == [value] * 2
+        told = not_none(h.recognition).sentence
+        assert told.startswith(f"This is the {kind}")
+        assert told.endswith("of an Icechunk repository, read-only")
+        snapshot = {1: versions["first"], 2: versions["dev x"], 3: versions["main"]}[value]
+        assert snapshot in told
+        assert not h.writable
+        assert pickle.loads(pickle.dumps(h["/a"]))[...].tolist() == [value] * 2
+        url = h.url
+    with zarrscope.open(url) as again:  # as messages, recent places and copied code name it
+        assert as_array(again["/a"])[...].tolist() == [value] * 2
+    whole = absolute_address(address)
+    assert split_address(split_address(whole).text) == split_address(whole)
+    with zarrscope.open(whole) as again:
+        assert as_array(again["/a"])[...].tolist() == [value] * 2
+        assert again.initial_path.strip("/") == ("g/b" if node else "")
+
+
+@pytest.mark.parametrize(
+    ("option", "value"), [({"branch": "dev x"}, 2), ({"tag": "v1"}, 1), ({"snapshot": "{first}"}, 1)]
+)
+@pytest.mark.parametrize(
+    ("stated", "node"), [("", ""), ("|icechunk:", ""), ("|icechunk:@branch.main", ""), ("/a", "a")]
+)
+def test_a_version_is_an_option(
+    versions: dict[str, str], option: dict[str, str], value: int, stated: str, node: str
+) -> None:
+    option = {name: text.format(**versions) for name, text in option.items()}
+    address = versions["place"] + stated
+    with zarrscope.open(address, storage_options=option) as h:
+        assert as_array(h["/a"])[...].tolist() == [value] * 2
+        assert h.initial_path.strip("/") == node
+    with zarrscope.open(address_with(address, option)) as h:
+        assert as_array(h["/a"])[...].tolist() == [value] * 2
+
+
+def test_options_name_one_version(versions: dict[str, str]) -> None:
+    with pytest.raises(Refused, match="branch and tag name two versions"):
+        zarrscope.open(versions["place"], storage_options={"branch": "main", "tag": "v1"})
+
+
+@pytest.mark.parametrize(
+    ("version", "named"),
+    [("@tag.v9", "tag 'v9'"), ("@branch.", "branch ''"), ("@branch.v1", "branch 'v1'"), ("@NONE", "snapshot 'NONE'")],
+)
+def test_a_version_that_does_not_exist_lists_those_that_do(versions: dict[str, str], version: str, named: str) -> None:
+    told = f"The Icechunk repository has no {named}; it has the branches dev x, main and the tag v1"
+    with pytest.raises(NotFound) as caught:
+        zarrscope.open(f"{versions['place']}|icechunk:{version}")
+    assert caught.value.message == told
+    assert "@branch.NAME" in str(caught.value.advice)
+
+
+def test_a_snapshot_of_another_repository_does_not_exist(versions: dict[str, str]) -> None:
+    other = "0" * len(versions["first"])
+    with pytest.raises(NotFound, match=f"no snapshot '{other}'; it has the branches"):
+        zarrscope.open(f"{versions['place']}|icechunk:@{other}")
+
+
+@pytest.mark.parametrize("mode", ["r+", "a", "w-"])
+@pytest.mark.parametrize("version", ["@tag.v1", "@branch.dev x", "@{first}"])
+def test_no_version_is_written(versions: dict[str, str], version: str, mode: Any) -> None:
+    before = sorted(Path(versions["place"]).rglob("*"))
+    with pytest.raises(Unsupported, match="into which zarrscope does not write"):
+        zarrscope.open(f"{versions['place']}|icechunk:{version.format(**versions)}", mode)
+    assert sorted(Path(versions["place"]).rglob("*")) == before
+
+
+def test_a_version_of_a_folder_that_is_no_repository(tmp_path: Path) -> None:
+    with pytest.raises(NotFound, match="There is no Icechunk repository here"):
+        zarrscope.open(f"{tmp_path}|icechunk:@tag.v1")
+    with pytest.raises(Refused, match="names its repository after '::'"):
+        zarrscope.open("icechunk://@tag.v1")
 
 
 # ---------------------------------------------------------------------- in S3
@@ -132,6 +255,8 @@ def test_a_bucket_is_read_with_the_credentials_that_work(
         array = h["/a"]
         assert isinstance(array, zarrscope.Array)
         assert array[...].tolist() == [1, 2, 3, 4]
+    with zarrscope.open(f"{url}|icechunk:@branch.main", storage_options=options) as h:
+        assert as_array(h["/a"])[...].tolist() == [1, 2, 3, 4]
     with zarrscope.open(url.replace("ice/x", "ice/x/a"), storage_options=options) as h:
         assert h.initial_path.strip("/") == "a"
         assert as_array(h["/a"])[...].tolist() == [1, 2, 3, 4]
@@ -234,7 +359,8 @@ def test_without_the_branch_main_the_next_step_is_named(repository: Any, tmp_pat
     shutil.rmtree(tmp_path / "repository" / "refs" / "branch.main")
     with pytest.raises(Unreadable, match="The Icechunk repository cannot be opened") as caught:
         zarrscope.open(tmp_path / "repository")
-    assert "Open another branch or tag with icechunk" in str(caught.value.advice)
+    assert "It needs a branch main" in str(caught.value.advice)
+    assert "Restore missing or damaged files from a copy." in str(caught.value.advice)  # icechunk opens no other branch
 
 
 def test_a_format_that_icechunk_does_not_know(lookalike: Path) -> None:

@@ -156,7 +156,7 @@ def following(command: click.Command) -> click.Command:
                 help="Follow symbolic links that lead out of a folder, as those of git-annex and DataLad do.",
             )
         )
-        command.params += [click.Option([f"--{name}"], **how) for name, how in _OF_BUCKETS.items()]
+        command.params += [click.Option([f"--{name}"], **how) for name, how in _OF_ADDRESSES.items()]
         assert command.callback is not None
         command.callback = _with_options(command.callback)
     return command
@@ -188,19 +188,22 @@ _PLACES = ("url", "urls", "source", "left", "places")
 _OTHER_PLACES = ("right", "destination", "into")
 _COMPLETED = (*_PLACES, *_OTHER_PLACES, "folder", "output")
 """Arguments and options for which the shell completes files and folders."""
-_OF_BUCKETS: dict[str, dict[str, Any]] = {
+_OF_ADDRESSES: dict[str, dict[str, Any]] = {
     "anon": {"is_flag": True, "help": "Access a bucket without credentials, as public ones allow."},
     "profile": {"metavar": "NAME", "help": "Access a bucket with this profile of ~/.aws."},
     "endpoint": {"metavar": "URL", "help": "The server of a bucket, if it is not the cloud service's own."},
     "region": {"metavar": "NAME", "help": "The region of a bucket."},
+    "branch": {"metavar": "NAME", "help": "The branch of an Icechunk repository, in place of main."},
+    "tag": {"metavar": "NAME", "help": "The tag of an Icechunk repository to open."},
+    "snapshot": {"metavar": "ID", "help": "The snapshot of an Icechunk repository to open."},
 }
-"""Options that may also be part of an address (zarrscope.stores.address_options)."""
+"""Options that may also be part of an address (zarrscope.stores.address_options, icechunk_version)."""
 
 
 def _with_options(verb: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(verb)
     def run(*arguments: Any, **given: Any) -> Any:
-        chosen = {name: value for name in _OF_BUCKETS if (value := given.pop(name))}
+        chosen = {name: value for name in _OF_ADDRESSES if (value := given.pop(name))}
         if chosen:
             _put_into_addresses(given, chosen)
         return verb(*arguments, **given)
@@ -209,7 +212,7 @@ def _with_options(verb: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _put_into_addresses(given: dict[str, Any], chosen: Mapping[str, Any]) -> None:
-    """Adds the options to every bucket address. Raises Refused if no argument is a bucket address."""
+    """Adds the options to every address that can take them. Raises Refused if no argument is such an address."""
     from zarrscope.errors import Refused
     from zarrscope.stores.address import address_with
 

@@ -27,7 +27,7 @@ _PUBLIC_PARAMETERS = frozenset(
 """Parameters of queries whose values are public; the values of all others count as tokens."""
 _ACTIONS = frozenset("acl cors delete lifecycle location policy restore tagging uploads versioning versions".split())
 """Queries of S3 that name an action. Remembered as tokens, these words would be removed from every later sentence."""
-_LOCAL = ("file", "memory", "zip")
+_LOCAL = ("file", "memory", "zip", "icechunk")
 _NAMED_BY_USER = ("sftp", "ssh", "abfs", "abfss", "az", "s3", "s3a", "gs", "gcs")
 """Schemes in which a name before "@" is a user or a bucket, which is not confidential."""
 _SHORTEST = 6

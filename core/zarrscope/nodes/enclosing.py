@@ -7,6 +7,7 @@ if nothing is at the address, `open` itself looks for a store around it whose no
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
 from typing import Any
@@ -83,6 +84,11 @@ def _stores_around(address: Address, options: Mapping[str, Any] | None) -> Itera
     above, and a reference file one request if the name ends as those of reference files do."""
     if address.node_path or address.store_url.startswith(("zip:", "reference:")):
         return
+    if address.store_url.startswith("icechunk:"):
+        version, _, outer = address.store_url.partition("::")
+        for above in _repositories_above(Address(outer), options):
+            yield Address(f"{version}::{above.store_url}", above.node_path)
+        return
     from zarrscope.stores.icechunk import REPOSITORY_SCHEMES, is_repository  # only failed addresses need it
 
     for above in islice(parents(address), 1, MAX_PARENTS + 1):
@@ -96,6 +102,16 @@ def _stores_around(address: Address, options: Mapping[str, Any] | None) -> Itera
                 yield above
         except ZarrscopeError:
             continue
+
+
+def _repositories_above(place: Address, options: Mapping[str, Any] | None) -> Iterator[Address]:
+    """Yields the places above that are Icechunk repositories, the innermost first, with the node that `place` is."""
+    from zarrscope.stores.icechunk import is_repository
+
+    for above in islice(parents(place), 1, MAX_PARENTS + 1):
+        with suppress(ZarrscopeError):
+            if is_repository(store_at(above.store_url, "r", options)):
+                yield above
 
 
 def _holds(hierarchy: Hierarchy, path: str) -> bool:
@@ -124,7 +140,7 @@ def _places_around(text: str) -> Iterator[Address]:
     except ZarrscopeError:
         return
     scheme = address.store_url.partition(":")[0]
-    if address.node_path or address.dialect or scheme in ("zip", "reference"):
+    if address.node_path or address.dialect or scheme in ("zip", "reference", "icechunk"):
         return
     unbroken = scheme == "file"
     for above in islice(parents(address), 1, MAX_PARENTS + 1):

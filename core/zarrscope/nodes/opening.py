@@ -79,7 +79,8 @@ def open(
         value of ZARRSCOPE_DOCUMENT_LIMIT; a larger document is Unreadable.
     storage_options
         For remote stores: timeout, min_speed, attempts, patience, missing_is_fill (see stores/network.py; environment
-        variables such as ZARRSCOPE_TIMEOUT set them for the process), and the options of fsspec's file system.
+        variables such as ZARRSCOPE_TIMEOUT set them for the process), and the options of fsspec's file system. For an
+        Icechunk repository: branch, tag or snapshot, the version to open.
     follow_links
         Follows symbolic links that lead out of a folder (git-annex, DataLad). The links then decide which files are
         read. A file that such a link points to is never written: a new file replaces the link.
@@ -121,9 +122,11 @@ def open(
                 given.store.allow_outside = True
             return _at_node(given, given.store, mode, (dialect, lenient, consolidated, fallbacks))
         url = given.address
-    from zarrscope.stores.address import split_address
+    from zarrscope.stores.address import at_version, split_address
 
     address = split_address(url)
+    if storage_options:
+        address, storage_options = at_version(address, storage_options)
     how = dialect or address.dialect or None, lenient, consolidated, fallbacks
 
     def open_at(place: Address) -> Hierarchy:
@@ -370,18 +373,11 @@ def _opened(
 
 def _repository(store: Store, mode: Mode) -> Store | None:
     """The store of an Icechunk repository; None if it is not one. Raises Unsupported for writing into one."""
-    from zarrscope.stores.icechunk import IcechunkStore, is_repository
+    from zarrscope.stores.icechunk import IcechunkStore, is_repository, open_repository
 
     if isinstance(store, IcechunkStore) or not is_repository(store):
         return None
-    if mode != "r":
-        raise Unsupported(
-            "This is an Icechunk repository, into which zarrscope does not write",
-            feature="icechunk",
-            store=store.url,
-            advice="Open it with mode='r', or write to it with icechunk.",
-        )
-    return IcechunkStore(store)
+    return open_repository(store, None, mode)
 
 
 def _database(store: Store, mode: Mode) -> Store | None:

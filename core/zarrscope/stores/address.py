@@ -21,7 +21,10 @@ from zarrscope.errors import Refused, Unsupported, ZarrscopeError
 from zarrscope.errors.confidential import public
 from zarrscope.model.frozen import frozen
 from zarrscope.stores.address_options import BUCKETS, cut_options, need_known_options, with_options
+from zarrscope.stores.chains import chain_parts, with_version
 from zarrscope.stores.file_address import ARCHIVES, looks_zipped, open_archive
+from zarrscope.stores.icechunk_version import OPTIONS as OF_REPOSITORIES
+from zarrscope.stores.icechunk_version import split_version, version_in
 from zarrscope.stores.local.paths import file_url, path_of
 from zarrscope.stores.registry import Mode, StoreKind, StoreOptions, known_schemes, need_kind
 from zarrscope.stores.store import Store
@@ -101,8 +104,11 @@ def split_address(text: str) -> Address:
             case "references":
                 address = _referenced(address, _clean(step.path))
             case "repository":
-                whole = join_url(address.store_url, address.node_path)
-                address, repository = Address(whole, _clean(step.path)), True
+                version, node = split_version(step.path)
+                whole = Address(join_url(address.store_url, address.node_path), _clean(node))
+                address, repository = whole, True
+                if version is not None:
+                    address = replace(whole, store_url=with_version(whole.store_url, version))
             case "folder":
                 inner = _join(address.node_path, _clean(step.path))
                 address = Address(f"zip://{inner}::{address.store_url}")
@@ -134,10 +140,18 @@ def absolute_address(text: str) -> str:
 
 
 def address_with(text: str, options: Mapping[str, Any]) -> str:
-    """The address with these options for a bucket added (address_options.py). Raises Refused if the address is not that
-    of a bucket."""
-    found = split_address(text)
-    return replace(found, store_url=with_options(found.store_url, options)).text
+    """The address with these options added: those of a bucket (address_options.py), or the version of an Icechunk
+    repository (icechunk_version.py). Raises Refused for options of a bucket if the address is not that of a bucket."""
+    found, of_bucket = at_version(split_address(text), options)
+    return (replace(found, store_url=with_options(found.store_url, of_bucket)) if of_bucket else found).text
+
+
+def at_version(address: Address, options: Mapping[str, Any]) -> tuple[Address, dict[str, Any]]:
+    """The address with the version of an Icechunk repository that the options name, and the other options."""
+    version = version_in(options)
+    others = {name: value for name, value in options.items() if name not in OF_REPOSITORIES}
+    found = address if version is None else replace(address, store_url=with_version(address.store_url, version))
+    return found, others
 
 
 def open_store(url: str, mode: Mode = "r", options: StoreOptions = None, *, follow_links: bool = False) -> Store:
@@ -176,7 +190,7 @@ def join_url(url: str, path: str) -> str:
     """The store URL of the folder or prefix `path` ("a/b") beneath a store URL."""
     if not path:
         return url
-    scheme, inner, outer = _chain_parts(url)
+    scheme, inner, outer = chain_parts(url)
     if outer:
         return f"{scheme}://{_join(inner, path)}::{outer}"
     if _is_archive(url):
@@ -228,6 +242,10 @@ def _placed(place: StorePlace) -> Address:
     found = re.match(SCHEME, place.text)
     if found is None or (scheme := found[1].lower()) == "file":
         return _local(path_of(place.text))
+    if scheme == "icechunk":
+        raise Refused(
+            "An icechunk:// address names its repository after '::'", advice="Write address|icechunk:@branch.NAME"
+        )
     rest = place.text[found.end() :]
     if scheme in ("s3+https", "s3+http"):
         return _other_s3(scheme, rest)
@@ -381,15 +399,6 @@ def _within_zip(address: Address, inner: str) -> str:
     return f"zip://{inner}::{archive}"
 
 
-def _chain_parts(url: str) -> tuple[str, str, str]:
-    """("zip" or "reference", inner, "outer url") of a chain; ("", "", "") for another URL."""
-    if not url.startswith(("zip://", "reference://")):
-        return "", "", ""
-    scheme, _, rest = url.partition("://")
-    inner, _, outer = rest.partition("::")
-    return scheme, inner, outer
-
-
 def _referenced(address: Address, inner: str = "") -> Address:
     """The store that the address of a kerchunk reference file names, and the node in it."""
     if address.store_url.startswith("reference://"):
@@ -408,11 +417,11 @@ def _is_archive(url: str) -> bool:
 
 def _above(url: str) -> tuple[str, str] | None:
     """The URL of the store one level up, and the name of the child that leads back to this store; None at the top."""
-    scheme, inner, outer = _chain_parts(url)
+    scheme, inner, outer = chain_parts(url)
     if outer:
-        if not inner:
-            return None
         head, _, name = inner.rpartition("/")
+        if not inner or (scheme == "icechunk" and not head):
+            return None
         return (f"{scheme}://{head}::{outer}" if head or scheme != "zip" else outer), name
     form = _kind(url).form
     if form in ("name", "file"):
@@ -435,10 +444,15 @@ def _above(url: str) -> tuple[str, str] | None:
 # ---------------------------------------------------------------------- opening
 def store_at(url: str, mode: Mode = "r", options: StoreOptions = None, *, follow_links: bool = False) -> Store:
     """Opens the store at an `Address.store_url` from `split_address`. Raises the errors of `open_store`."""
-    scheme, inner, outer = _chain_parts(url)
+    scheme, inner, outer = chain_parts(url)
     if outer:
         if scheme == "zip":
             store = _archive(outer, mode, options)
+        elif scheme == "icechunk":
+            from zarrscope.stores.icechunk import open_repository
+
+            version, inner = split_version(inner)
+            store = open_repository(store_at(outer, "r", options), version, mode)
         else:
             store = _kind(url).open(f"{scheme}://::{outer}", mode, options)
         if follow_links:

@@ -62,7 +62,7 @@ def with_options(url: str, options: Mapping[str, Any]) -> str:
     """
     from urllib.parse import quote
 
-    head, chain, bucket = url.rpartition("::") if url.startswith("zip://") else ("", "", url)
+    head, chain, bucket = url.rpartition("::") if url.startswith(("zip://", "icechunk://")) else ("", "", url)
     bare, own = split_options(bucket)
     if options and bare.partition("://")[0].lower() not in BUCKETS:
         raise Refused(

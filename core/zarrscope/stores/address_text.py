@@ -7,7 +7,7 @@ These forms are accepted, also in quotes, in `<…>` or with blanks around them:
 - `scheme://…` of the table of stores (registry.py); `host:/path` and `user@host:path`, as for scp, which mean ssh
 - chains of fsspec: `zip://folder::address`; the same, Neuroglancer's way: `address|zip:folder|zarr3:node`
 - `reference://::address` of a reference file of kerchunk
-- `address|icechunk:node` of an Icechunk repository
+- `address|icechunk:node` of an Icechunk repository, `address|icechunk:@tag.v1/node` of a version (icechunk_version.py)
 - `address::node` (silx)
 - the format, stated before or after the address: `zarr2://address`, `address|n5:`
 - links to viewers that name a volume (pasted_links.py)
@@ -36,6 +36,12 @@ FORMATS = {"zarr": "", "zarr2": "v2", "zarr3": "v3", "n5": "n5", "auto": ""}
 _PIPE = re.compile(r"\|(?=[a-z][a-z0-9-]*:(?!:)|(?:zip|icechunk|zarr|zarr2|zarr3|n5|auto|file)$)")
 _CHAIN = re.compile(r"::(?![^\[]*\])")
 """Two colons, except in an IPv6 address in brackets."""
+_WAYS: dict[str, Literal["folder", "references", "repository"]] = {
+    "zip": "folder",
+    "reference": "references",
+    "icechunk": "repository",
+}
+"""The first words of chains, and the steps that they mean."""
 _CACHES = ("simplecache", "filecache", "blockcache")
 _AROUND = {'"': '"', "'": "'", "`": "`", "“": "”", "„": "“", "‘": "’", "«": "»", "<": ">"}
 _INVISIBLE = "\ufeff\u200b\u200e\u200f\u2060"
@@ -47,7 +53,7 @@ _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|([A-Za-z_]\w*))")
 class AddressStep(NamedTuple):
     """One step on the way from a place to the node. `kind` says how `path` is meant: "node", the path of a node;
     "archive" or "folder", a folder in an archive (address|zip:path or zip://path::address); "references", a folder in a
-    reference file; "repository", a node in an Icechunk repository."""
+    reference file; "repository", a node in an Icechunk repository, after the version if one is named."""
 
     kind: Literal["node", "archive", "folder", "references", "repository"]
     path: str
@@ -126,7 +132,7 @@ def parts_of(given: Cleaned, *, windows: bool = False) -> Parts:
         if kind == "zip":
             steps.append(AddressStep("archive", inner))
         elif kind == "icechunk":
-            steps.append(AddressStep("repository", _in_main(inner)))
+            steps.append(AddressStep("repository", inner))
         elif kind == "file" or kind in FORMATS:
             dialect = FORMATS.get(kind) or dialect
             steps += [AddressStep("node", inner)] if inner else []
@@ -140,31 +146,15 @@ def parts_of(given: Cleaned, *, windows: bool = False) -> Parts:
     return Parts(place, tuple(steps), dialect, given.remarks)
 
 
-def _in_main(path: str) -> str:
-    """The node that |icechunk: names, without the version before it. Raises Unsupported for another one than the
-    newest of the branch main: `//@branch.name/node`, `//@tag.name/node`, `//@snapshot/node`."""
-    path = path.removeprefix("//")
-    if not path.startswith("@"):
-        return path
-    version, _, node = path[1:].partition("/")
-    if version != "branch.main":
-        raise Unsupported(
-            f"zarrscope opens the branch main of an Icechunk repository, not @{version}",
-            feature=f"|icechunk://@{version}",
-            advice="Open it with icechunk, and pass its store to zarrscope.open.",
-        )
-    return node
-
-
 def _chain(text: str, windows: bool) -> tuple[StorePlace, list[AddressStep]]:
     parts = _CHAIN.split(text) if "::" in text else [text]
     folder: str | None = None
-    way: Literal["folder", "references"] = "folder"
+    way: Literal["folder", "references", "repository"] = "folder"
     while len(parts) > 1:
         scheme = re.match(SCHEME, parts[0])
         kind = (scheme[1] if scheme else parts[0]).lower()
-        if kind in ("zip", "reference"):
-            way = "folder" if kind == "zip" else "references"
+        if kind in _WAYS:
+            way = _WAYS[kind]
             inner = parts[0].partition("://")[2].strip("/")
             folder = "/".join(each for each in (inner, folder) if each)
         elif kind not in _CACHES:
@@ -175,7 +165,7 @@ def _chain(text: str, windows: bool) -> tuple[StorePlace, list[AddressStep]]:
         raise Unsupported(
             f"{first}:: is not a chain that zarrscope can open",
             feature=f"{first}::",
-            advice=f"Known are zip://, reference:// and {', '.join(_CACHES)}.",
+            advice=f"Known are {', '.join(f'{way}://' for way in _WAYS)} and {', '.join(_CACHES)}.",
         )
     inside = [] if folder is None else [AddressStep(way, folder)]
     return place_in(first, windows=windows), [*inside, *(AddressStep("node", node) for node in nodes)]

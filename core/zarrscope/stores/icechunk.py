@@ -1,36 +1,43 @@
 """Icechunk repositories (https://icechunk.io/en/latest/spec/), read through the package icechunk.
 
 The keys in a repository are not those of Zarr: a snapshot states where each chunk is stored. The package icechunk
-provides the newest snapshot of the branch "main" as a store of zarr-python. This module reads from that store; it never
-writes. A repository is recognised by the names of its folders.
+provides a snapshot as a store of zarr-python: the newest of a branch, that of a tag, or any other. This module reads
+from that store; it never writes. A repository is recognised by the names of its folders.
 """
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
 from itertools import chain
 from typing import Any
+from urllib.parse import quote
 
-from zarrscope.errors import Unreadable, Unsupported, ZarrscopeError
+from zarrscope.errors import NotFound, Unreadable, Unsupported, ZarrscopeError
 from zarrscope.errors.confidential import cause
 from zarrscope.errors.installing import how_to_install_packages
+from zarrscope.errors.visible import visible
 from zarrscope.model.storage import ByteRange
 from zarrscope.stores.address_options import split_options
+from zarrscope.stores.icechunk_version import MAIN, IcechunkVersion
 from zarrscope.stores.local.paths import path_of
 from zarrscope.stores.recognition import Recognition
+from zarrscope.stores.registry import Mode
 from zarrscope.stores.store import Store
 from zarrscope.stores.zarr_python import ZarrPythonStore, guarded, in_one_line
 
-BRANCH = "main"
 REPOSITORY_SCHEMES = ("file", "s3", "s3a")
 """The schemes of the places at which zarrscope opens repositories."""
 _DOCUMENT = "zarr.json"
 _RESTORE = (
-    "A file of the repository may be missing, damaged or denied: restore it from a copy, or open an older snapshot "
-    "with icechunk and pass its store to zarrscope.open."
+    "A file of the repository may be missing, damaged or denied: restore it from a copy, or open an older snapshot: "
+    "…|icechunk:@SNAPSHOT"
 )
 _NODES_ONLY = "Only prefixes pointing to a group or array"
+_MOST_LISTED = 20
+"""The largest number of branches, and of tags, that an error lists."""
 _MOST_NAMES = 32
 """A folder with more names is no repository, which has about ten."""
 
@@ -103,18 +110,41 @@ class IcechunkSession(ZarrPythonStore):
 
 
 class IcechunkStore(IcechunkSession):
-    """The newest snapshot of the branch BRANCH of the repository whose files are the values of the store `beneath`."""
+    """A version of the repository whose files are the values of the store `beneath`; None: the branch main, without a
+    version in the address."""
 
-    def __init__(self, beneath: Store) -> None:
-        super().__init__(_session(beneath))
-        self._beneath = beneath
+    def __init__(self, beneath: Store, version: IcechunkVersion | None = None) -> None:
+        shown = version or MAIN
+        session = _session(beneath, shown)
+        super().__init__(session.store)
+        self._beneath, self._version = beneath, version
         self.writable = False
-        self.url = beneath.url
-        told = f"This is the branch {BRANCH} of an Icechunk repository, read-only"
+        self.url = f"icechunk://{version.text}::{beneath.url}" if version else beneath.url
+        snapshot = "" if shown.kind == "snapshot" else f" (snapshot {session.snapshot_id})"
+        told = f"This is the {shown.kind} {visible(shown.name)}{snapshot} of an Icechunk repository, read-only"
         self._recognition = Recognition("icechunk", told)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return IcechunkStore, (self._beneath,)
+        return IcechunkStore, (self._beneath, self._version)
+
+
+def open_repository(beneath: Store, version: IcechunkVersion | None, mode: Mode) -> Store:
+    """The store of a repository whose files are the values of the store `beneath`. Raises NotFound if there is no
+    repository or no such version, Unsupported for writing."""
+    if not is_repository(beneath):
+        raise NotFound(
+            "There is no Icechunk repository here",
+            store=beneath.url,
+            advice="A repository is a folder that contains snapshots and manifests.",
+        )
+    if mode != "r":
+        raise Unsupported(
+            "This is an Icechunk repository, into which zarrscope does not write",
+            feature="icechunk",
+            store=beneath.url,
+            advice="Open it with mode='r', or write to it with icechunk.",
+        )
+    return IcechunkStore(beneath, version)
 
 
 def _in_short(error: BaseException) -> str:
@@ -135,9 +165,9 @@ def is_repository(store: Store) -> bool:
     return "snapshots" in names and not names.isdisjoint(("refs", "repo")) and "zarr.json" not in names
 
 
-def _session(beneath: Store) -> Any:
-    """Icechunk's own store for the repository. Raises Unsupported if icechunk is missing, or cannot open repositories
-    at such an address."""
+def _session(beneath: Store, version: IcechunkVersion) -> Any:
+    """Icechunk's session of the version. Raises NotFound if there is no such version, Unsupported if icechunk is
+    missing, or cannot open repositories at such an address."""
     if find_spec("icechunk") is None or find_spec("zarr") is None:
         raise Unsupported(
             "This is an Icechunk repository, which is read through a package that is not installed: icechunk",
@@ -145,18 +175,62 @@ def _session(beneath: Store) -> Any:
             store=beneath.url,
             advice=how_to_install_packages("icechunk"),
         )
-    import icechunk
-
-    storage = _storage(icechunk, beneath)
+    icechunk = _icechunk()
+    storage, repository = _storage(icechunk, beneath), None
     try:
-        return icechunk.Repository.open(storage).readonly_session(BRANCH).store
+        repository = icechunk.Repository.open(storage)
+        if version.kind == "snapshot":
+            repository.lookup_snapshot(version.name)  # readonly_session of icechunk 1.1 takes an absent one for empty
+            return repository.readonly_session(snapshot_id=version.name)
+        if version.kind == "tag":
+            return repository.readonly_session(tag=version.name)
+        return repository.readonly_session(version.name)
     except Exception as error:
+        if repository is not None and (others := _others(repository, beneath, version)) is not None:
+            raise NotFound(
+                f"The Icechunk repository has no {version.kind} {visible(version.name)!r}; it has {others}",
+                store=beneath.url,
+                advice="Write …|icechunk:@branch.NAME, …|icechunk:@tag.NAME or …|icechunk:@SNAPSHOT",
+            ) from cause(error)
         raise Unreadable(
             f"The Icechunk repository cannot be opened: {_in_short(error)}",
             store=beneath.url,
-            advice=f"It needs a branch {BRANCH}, and a version of icechunk that knows its format (installed: "
-            f"{icechunk.__version__}). Open another branch or tag with icechunk, and pass its store to zarrscope.open.",
+            advice=f"It needs a branch {MAIN.name}, and a version of icechunk that knows its format (installed: "
+            f"{icechunk.__version__}). Restore missing or damaged files from a copy"
+            + ("." if repository is None else ", or open another branch or tag: …|icechunk:@tag.NAME"),
         ) from cause(error)
+
+
+def _icechunk() -> Any:
+    """The package. Imported here for the first time, it reports only errors, because it writes to the standard output,
+    where a command's own output goes."""
+    quiet = "icechunk" not in sys.modules and "ICECHUNK_LOG" not in os.environ
+    import icechunk
+
+    if quiet and hasattr(icechunk, "set_logs_filter"):
+        icechunk.set_logs_filter("error")
+    return icechunk
+
+
+def _others(repository: Any, beneath: Store, version: IcechunkVersion) -> str | None:
+    """A clause that lists the branches and tags of the repository; None if the version exists, or if the repository
+    does not say."""
+    try:
+        branches, tags = sorted(repository.list_branches()), sorted(repository.list_tags())
+        if version.kind == "snapshot":
+            exists = bool(version.name) and beneath.get(f"snapshots/{version.name}", ByteRange(0, 1)) is not None
+        else:
+            exists = not {version.name, quote(version.name)}.isdisjoint(branches if version.kind == "branch" else tags)
+    except Exception:  # the repository is damaged: the error that was met first is reported
+        return None
+    return None if exists else f"{_listed('branch', 'es', branches)} and {_listed('tag', 's', tags)}"
+
+
+def _listed(kind: str, plural: str, names: list[str]) -> str:
+    """ "the branches dev, main"; the first of many."""
+    shown = [in_one_line(name) for name in names[:_MOST_LISTED]]
+    more = f" and {len(names) - len(shown)} others" if len(names) > len(shown) else ""
+    return f"the {kind}{plural if len(names) > 1 else ''} {', '.join(shown)}{more}" if names else f"no {kind}{plural}"
 
 
 def _storage(icechunk: Any, beneath: Store) -> Any:

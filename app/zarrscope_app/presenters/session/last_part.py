@@ -7,7 +7,14 @@ import os
 
 def last_part(url: str) -> str:
     """The last part of an address: "cells.zarr", also of "cells.zarr::images/0", which names a node; "" for an address
-    without parts. After "::" of an address that begins with "zip://" or "reference://" follows the outer address."""
+    without parts. After "::" of an address that begins with "zip://" or "reference://" follows the outer address. The
+    version of an Icechunk repository follows its name: "cells @tag.v1"."""
+    if url.startswith("icechunk://@"):
+        version, _, repository = url[11:].partition("::")
+    else:
+        repository, _, version = url.partition("|icechunk:")
+    if (version := version.removeprefix("//")).startswith("@"):
+        return f"{last_part(repository)} {version.partition('/')[0].partition('|')[0]}"
     if "::" in url and not url.startswith(("zip://", "reference://")) and not os.path.lexists(url):
         url = url.partition("::")[0]
     place = url if url.startswith("file:") or "://" not in url else url.partition("?")[0]

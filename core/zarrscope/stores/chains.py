@@ -1,0 +1,26 @@
+"""URLs of a store that lies within another store: `zip://folder::address`, `icechunk://@tag.v1::address`."""
+
+from __future__ import annotations
+
+from zarrscope.stores.icechunk_version import IcechunkVersion
+
+
+def chain_parts(url: str) -> tuple[str, str, str]:
+    """("zip", "reference" or "icechunk", inner, "outer url") of a chain; ("", "", "") for another URL."""
+    if not url.startswith(("zip://", "reference://", "icechunk://")):
+        return "", "", ""
+    scheme, _, rest = url.partition("://")
+    inner, _, outer = rest.partition("::")
+    return scheme, inner, outer
+
+
+def with_version(url: str, version: IcechunkVersion) -> str:
+    """The URL of this version of the Icechunk repository, in place of another one that `url` may state.
+
+    Examples
+    --------
+    >>> with_version("icechunk://@branch.dev::s3://bucket/repo", IcechunkVersion("tag", "v1"))
+    'icechunk://@tag.v1::s3://bucket/repo'
+    """
+    scheme, _, outer = chain_parts(url)
+    return f"icechunk://{version.text}::{outer if scheme == 'icechunk' else url}"
