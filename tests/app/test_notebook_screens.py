@@ -279,9 +279,9 @@ def test_a_failed_tile_leaves_the_picture_visible_in_little_room(widget_page: Sh
             if key.is_file():
                 key.write_bytes(b"x")
     page = widget_page(tmp_path / "a.zarr")
-    page.until(
+    page.until(  # until all has failed: before that the reason is told beside the number of failed tiles
         "(() => { const note = document.querySelector('[data-view=main] .zs-over'), all = note?.parentNode;"
-        " return note?.querySelector('div') && /restore/i.test(note.title)"
+        " return note?.querySelector('div') && /restore.*press U/i.test(note.title)"
         " && note.clientHeight < 0.34 * all.clientHeight"
         " && note.getBoundingClientRect().right <= all.getBoundingClientRect().right - 6; })()"
     )

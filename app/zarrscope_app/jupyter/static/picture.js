@@ -104,9 +104,9 @@ function makeStage(ui, id) {
     ui.line.tell("painted", id);
   }
   function say() {
-    const sentence = frame.blocked || frame.over || frame.sentence || "";
-    over.title = frame.broken || "";
-    refill(over, sentence, frame.broken ? el("div", {}, frame.broken) : "", frame.blocked ? el("button", { onclick: () => ui.line.send("slice.load_anyway") }, ui.words.load) : "");
+    const reason = (!frame.blocked && frame.over) || frame.broken || "", sentence = frame.blocked || (reason && reason === frame.over ? "" : frame.sentence) || "";
+    over.title = reason;
+    refill(over, sentence, reason ? el("div", { class: sentence ? "" : "alone" }, reason) : "", frame.blocked ? el("button", { onclick: () => ui.line.send("slice.load_anyway") }, ui.words.load) : "");
   }
   function spot(event) {
     const b = canvas.getBoundingClientRect();
