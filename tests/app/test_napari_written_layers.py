@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from napari.layers import Image, Labels, Points, Shapes
+from napari.layers import Image, Labels
 from napari.plugins._npe2 import file_extensions_string_for_layers
 from napari.utils.colormaps import AVAILABLE_COLORMAPS
 
@@ -153,17 +153,20 @@ def test_a_negative_scale_is_written_as_a_positive_one_at_the_same_place(rgb: bo
         assert np.asarray(data)[found] == (values[(*at, 0)] if rgb else values[at])
 
 
-def test_points_beside_an_image_do_not_hide_the_writer_and_are_named(tmp_path: Path) -> None:
-    layers: list[Any] = [Image(PHOTO[0, ..., 0], name="a"), Points(np.zeros((1, 2)), name="p"), Shapes(name="s")]
-    _, writers = file_extensions_string_for_layers(layers)
+def test_points_beside_an_image_do_not_hide_the_writer_and_are_named(make_napari_viewer: Any, tmp_path: Path) -> None:
+    viewer = make_napari_viewer()
+    viewer.add_image(PHOTO[0, ..., 0], name="a")
+    viewer.add_points(np.zeros((1, 2)), name="p")
+    viewer.add_shapes(np.array([[1, 1], [5, 9]]), name="s")
+    _, writers = file_extensions_string_for_layers(list(viewer.layers))
     assert "zarrscope.write" in {writer.command for writer in writers}
     with pytest.warns(UserWarning, match='Not written, because OME-Zarr holds images and labels only: "p", "s"'):
-        write(str(tmp_path / "a.zarr"), [layer.as_layer_data_tuple() for layer in layers])
+        viewer.layers.save(str(tmp_path / "a.zarr"), plugin="zarrscope")
     ((data, _, kind),) = read(str(tmp_path / "a.zarr"))
     assert kind == "image"
     np.testing.assert_array_equal(np.asarray(data), PHOTO[0, ..., 0])
     with pytest.raises(Refused, match="no image and no label layer"):
-        write(str(tmp_path / "b.zarr"), [layers[1].as_layer_data_tuple()])
+        write(str(tmp_path / "b.zarr"), [viewer.layers["p"].as_layer_data_tuple()])
 
 
 def test_channels_that_no_type_holds_exactly_are_refused(tmp_path: Path) -> None:
