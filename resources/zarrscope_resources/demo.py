@@ -267,7 +267,8 @@ def _multiscale(plan: Plan, name: str, method: str, mean: bool) -> dict[str, Any
         if any(shift):
             steps.append({"type": "translation", "translation": [0.0, 0.0, *shift]})
         datasets.append({"path": str(i), "coordinateTransformations": steps})
-    return {"name": name, "axes": axes, "datasets": datasets, "type": method}
+    about = {"method": "zarrscope demo", "version": str(RECIPE)}
+    return {"name": name, "axes": axes, "datasets": datasets, "type": method, "metadata": about}
 
 
 def _image_attributes(plan: Plan, size: Size) -> dict[str, Any]:
