@@ -2,19 +2,36 @@
 
 from __future__ import annotations
 
+from html import escape
+
 from zarrscope_app.presenters.commands import ABOUT, WINDOW_KEYS, command, key_sheet
 from zarrscope_app.presenters.installation import report
 from zarrscope_app.qt.toolkit.core import Qt
-from zarrscope_app.qt.toolkit.widgets import QMessageBox, QWidget
+from zarrscope_app.qt.toolkit.widgets import QDialog, QDialogButtonBox, QMessageBox, QTextBrowser, QVBoxLayout, QWidget
+
+_KEYS_WIDE, _KEYS_HIGH = 560, 800
+"""The pixels of the list of keys, which is no higher than the window."""
 
 
 def show_keys(parent: QWidget) -> None:
-    """Shows every key of the window and its command."""
+    """Shows every key of the window and its command. The list is longer than a small screen, so it is scrolled."""
     rows = "".join(
-        f"<tr><td style='padding-right:16px'><b>{keys}</b></td><td>{act}</td></tr>"
+        f"<tr><td style='padding-right:16px'><b>{escape(keys)}</b></td><td>{escape(act)}</td></tr>"
         for keys, act in key_sheet(*WINDOW_KEYS)
     )
-    _tell(parent, command("keys").label, f"<table>{rows}</table>")
+    box = QDialog(parent)
+    box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    box.setWindowTitle(command("keys").label)
+    text = QTextBrowser()
+    text.setAccessibleName(command("keys").label)
+    text.setHtml(f"<table>{rows}</table>")
+    close = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
+    close.rejected.connect(box.close)
+    column = QVBoxLayout(box)
+    column.addWidget(text)
+    column.addWidget(close)
+    box.resize(_KEYS_WIDE, min(_KEYS_HIGH, parent.height()))
+    box.show()
 
 
 def show_about(parent: QWidget) -> None:
