@@ -26,6 +26,7 @@ from zarrscope.runtime.threads import Background, Mailbox
 from zarrscope.view.image import Image
 from zarrscope_app.presenters.image import overview, placing, tile_geometry
 from zarrscope_app.presenters.image.overview import OverviewPresenter
+from zarrscope_app.presenters.image_names import called_image
 from zarrscope_app.presenters.node_details import read_details
 from zarrscope_app.presenters.session.actions import perform
 from zarrscope_app.qt import overview as overviews
@@ -228,6 +229,14 @@ def test_an_image_of_a_series_has_one_name_everywhere(shelf: Shelf, view: Any) -
     series.until(lambda: session.state.crumbs[-1] == ("overview", "/s/0"))
     session.select("/s/1")
     series.until(lambda: session.state.crumbs[-1] == ("1", "/s/1"))
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [("0", "image 0"), ("image 0", "image 0"), ("Image_07", "Image_07"), ("label.png", "image label.png")],
+)
+def test_an_image_is_called_an_image_once(name: str, told: str) -> None:
+    assert called_image(name) == told
 
 
 def test_the_tree_names_the_images_of_a_series_without_their_thumbnails(shelf: Shelf, view: Any) -> None:

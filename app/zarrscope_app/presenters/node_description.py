@@ -15,7 +15,7 @@ from zarrscope.model.metadata import ArrayMetadata, CodecSpec, ExtensionReport
 from zarrscope.model.metadata import ExtensionOutcome as Found
 from zarrscope.view.image import Collection, Image, Level
 from zarrscope_app.presenters import formats, origins, strings
-from zarrscope_app.presenters.image_names import image_name
+from zarrscope_app.presenters.image_names import called_image, image_name
 from zarrscope_app.presenters.snippets import Snippet
 from zarrscope_app.presenters.snippets import as_text as as_code
 
@@ -308,7 +308,11 @@ def _image(image: Image, name: str) -> DescriptionSection:
     if image.channel_axis is not None:
         items.append(Item("Channels", ", ".join(strings.clean(c.label, 60) for c in image.channels[:40])))
     title = "Image" if image.value_kind in _PICTURED else "Array"
-    return DescriptionSection(f"{title} {strings.clean(name, 60)}".rstrip(), tuple(items))
+    named = strings.clean(name, 60)
+    if title == "Image" and named:
+        called = called_image(named)
+        return DescriptionSection(called[:1].upper() + called[1:], tuple(items))
+    return DescriptionSection(f"{title} {named}".rstrip(), tuple(items))
 
 
 def _pixel_size(image: Image) -> str:

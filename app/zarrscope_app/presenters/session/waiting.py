@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from zarrscope.runtime.threads import Ticket
 from zarrscope.runtime.waits import PendingRequest
 from zarrscope_app.presenters import strings
-from zarrscope_app.presenters.image_names import image_name
+from zarrscope_app.presenters.image_names import called_image, image_name
 from zarrscope_app.presenters.session import waiting_words as words
 from zarrscope_app.presenters.session.part import SessionPart
 from zarrscope_app.presenters.session.view_models import SessionStatus
@@ -113,7 +113,7 @@ class WaitsForStores(SessionPart):
         if image is None or self._ticket is not None or image.path == self._path or not image.path.startswith(chosen):
             return ""
         beneath = strings.clean(image.path[len(chosen) :], 60)
-        return beneath if "/" in beneath else f"image {image_name(image)}"
+        return beneath if "/" in beneath else called_image(image_name(image))
 
     def stop_waiting(self) -> bool:
         """Cancels everything that this session reads (`Owner.read`) and that is not done; each caller gets an error
