@@ -34,6 +34,56 @@ def test_gamma_stands_in_one_column(qtbot: Any, tmp_path: Path) -> None:
     qtbot.waitUntil(lambda: len({row.gamma.geometry().left() for row in rows}) == 1, timeout=60_000)
 
 
+def test_the_text_beside_the_map_of_chunks_uses_the_room(qtbot: Any, tmp_path: Path) -> None:
+    """Its sentences were wrapped after 320 pixels, with as much room to the right of them."""
+    from zarrscope_app.qt.chunks import WIDEST_SIDE
+
+    window, session = open_image(qtbot, tmp_path / "a.zarr", ("DAPI",))
+    window.resize(1700, 500)  # the height limits the map
+    session.set_tab("chunks")
+    pane = window.tabs.pages["chunks"]
+    qtbot.waitUntil(lambda: pane._side.isVisible() and pane._side.width() == WIDEST_SIDE, timeout=60_000)
+
+
+def test_the_list_of_keys_names_each_and_fits_a_small_window(qtbot: Any, tmp_path: Path) -> None:
+    """It was 1,360 pixels high, and its "<" was taken for HTML."""
+    from qtpy.QtWidgets import QDialog, QTextBrowser
+
+    from zarrscope_app.presenters.commands import command
+
+    window, _ = open_image(qtbot, tmp_path / "a.zarr", ("DAPI",))
+    window.resize(900, 600)
+    window.run("keys")
+    (box,) = [each for each in window.findChildren(QDialog) if each.windowTitle() == command("keys").label]
+    shown = box.findChild(QTextBrowser).toPlainText().split("\n")
+    assert [shown[shown.index(command(id).label) - 1] for id in ("brighter", "darker")] == [">", "<"]
+    assert box.height() <= 600
+    box.close()
+
+
+def test_a_long_description_uses_the_room(qtbot: Any, tmp_path: Path) -> None:
+    image(tmp_path / "a.zarr", ("DAPI",))
+    told = (
+        "Cells of the third passage, fixed and stained on the day after they were seeded, seen at twenty magnifications"
+    )
+    with zarrscope.open(str(tmp_path / "a.zarr"), "r+") as h:
+        ome = h.root.attrs["ome"]
+        ome["multiscales"][0]["metadata"] = {"description": told}
+        h.root.attrs["ome"] = ome
+    from qt_robot import window_on
+
+    window, session = window_on(qtbot, str(tmp_path / "a.zarr"))
+    window.resize(1400, 800)
+    session.set_tab("attributes")
+    form = window.form.sections
+
+    def is_whole() -> bool:
+        lines = [line for line in form.editors.values() if getattr(line, "text", str)() == told]
+        return bool(lines) and lines[0].width() > lines[0].fontMetrics().horizontalAdvance(told)
+
+    qtbot.waitUntil(is_whole, timeout=60_000)
+
+
 def test_a_chunk_that_is_not_stored_is_sought_only_where_there_may_be_one(qtbot: Any, tmp_path: Path) -> None:
     window, session = open_image(qtbot, tmp_path / "a.zarr", ("DAPI",))
     session.set_tab("chunks")

@@ -120,8 +120,8 @@ class InnerPane(QWidget):
         self.map.show_map(found)
 
 
-SIDE = 320
-"""The width of the text beside the map."""
+SIDE, WIDEST_SIDE = 320, 480
+"""The least and the most pixels of the text beside the map."""
 MOST_SPIN = 2**31 - 1
 """The largest value of a spin box."""
 
@@ -167,9 +167,9 @@ class ChunksPane(QWidget):
         self.sentence.setWordWrap(True)
         self.legend.setWordWrap(True)
         middle = self._middle = QHBoxLayout()
-        middle.addWidget(self.map, 1)
+        middle.addWidget(self.map, 100)  # the text takes the room that the map leaves
         self._side = self._make_side()
-        middle.addWidget(self._side)
+        middle.addWidget(self._side, 1)
         middle.addStretch()
         column = QVBoxLayout(self)
         column.setContentsMargins(8, 8, 8, 4)
@@ -182,6 +182,8 @@ class ChunksPane(QWidget):
         self.counts, self.title, self.details, self.told = QFormLayout(), Label(), QFormLayout(), Label()
         self.counts.setRowWrapPolicy(QFormLayout.RowWrapPolicy.WrapLongRows)  # the bars do not fit beside their name
         self.details.setRowWrapPolicy(QFormLayout.RowWrapPolicy.WrapLongRows)
+        for lines in (self.counts, self.details):
+            lines.setHorizontalSpacing(12)
         self.inner = InnerPane()
         self.inner.map.picked.connect(lambda row, column: self._tell("choose_inner", row, column))
         self.inner.set.connect(lambda axis, chunk: self._tell("set_inner", axis, chunk))
@@ -218,7 +220,8 @@ class ChunksPane(QWidget):
         scroll.setWidgetResizable(True)
         scroll.setFrameShape(QScrollArea.Shape.NoFrame)
         scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        scroll.setFixedWidth(SIDE)
+        scroll.setMinimumWidth(SIDE)
+        scroll.setMaximumWidth(WIDEST_SIDE)
         return scroll
 
     def attach(self, presenter: ChunksPresenter | None) -> None:
@@ -267,7 +270,7 @@ class ChunksPane(QWidget):
         if self._middle.direction() != across:
             self._middle.setDirection(across)
             self._side.setMinimumWidth(0 if narrow else SIDE)
-            self._side.setMaximumWidth(WIDEST if narrow else SIDE)
+            self._side.setMaximumWidth(WIDEST if narrow else WIDEST_SIDE)
             self._refresh.setText("" if narrow else LABELS["chunk-refresh"])
 
     def _tell(self, gesture: str, *arguments: int | str) -> None:

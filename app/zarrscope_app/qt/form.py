@@ -265,6 +265,8 @@ class AttributesPane(QWidget):
         }
         page = pages.get(state.way)
         self._stack.setCurrentWidget(page or self.view)
+        beside = 0 if page is self.sections else 8  # sections have margins of their own
+        self._stack.setContentsMargins(beside, 0, beside, 0)
         if page is not None:
             page.show_state(state)
         else:

@@ -270,6 +270,8 @@ def _unbroken(text: str) -> str:
 
 _APART = 18
 """Pixels between the columns of a table in the Info tab."""
+_CELL = "padding-top: 3px; padding-bottom: 3px; padding-right:"
+"""The style of a cell of the description: the labels stand beneath the headings."""
 _NARROW_INFO = 440
 """A description of fewer pixels has a narrower column of labels."""
 
@@ -284,6 +286,8 @@ class InfoPane(QWidget):
         self.text.setOpenLinks(False)
         self.text.anchorClicked.connect(self._copy_code)
         self.text.setFrameShape(QTextBrowser.Shape.NoFrame)
+        if (document := self.text.document()) is not None:
+            document.setDocumentMargin(8)  # as the other tabs
         self._html = ""
         self._labels = 0
         """The width of the column of labels in the displayed description."""
@@ -348,9 +352,9 @@ class InfoPane(QWidget):
         parts += [f"<p>{escape(state.words)}</p>"] if state.words else []
         parts += [f"<p><b>{escape(text)}</b></p>" for text in (state.problem, *state.warnings) if text]
         for section in state.sections:
-            parts.append(f"<h4>{escape(section.title)}</h4>")
+            parts.append(f"<h4 style='margin-bottom: 2px'>{escape(section.title)}</h4>")
             parts += [f"<p style='margin: 0; color:{dim}'>{escape(section.hint)}</p>"] if section.hint else []
-            parts.append("<table cellspacing='0' cellpadding='3'>")
+            parts.append("<table cellspacing='0' cellpadding='0'>")
             parts += self._rows(section, dim)
             parts.append("</table>")
         if state.snippets:
@@ -381,19 +385,17 @@ class InfoPane(QWidget):
     def _rows(self, section: DescriptionSection, dim: str) -> Iterator[str]:
         """The rows of a section in HTML: side by side if it is a table for which the pane is wide enough."""
         if section in self._tables:
-            head = (
-                f"<td style='color:{dim}; padding-right: {_APART}px'>{escape(cell)}</td>" for cell in section.columns
-            )
+            head = (f"<td style='color:{dim}; {_CELL} {_APART}px'>{escape(cell)}</td>" for cell in section.columns)
             yield f"<tr>{''.join(head)}</tr>"
             for row in section.rows:
-                cells = (f"<td style='padding-right: {_APART}px'>{_unbroken(escape(cell))}</td>" for cell in row)
+                cells = (f"<td style='{_CELL} {_APART}px'>{_unbroken(escape(cell))}</td>" for cell in row)
                 yield f"<tr>{''.join(cells)}</tr>"
             return
         for item in section.items:
             hint = f"<br><span style='color:{dim}'>{escape(item.hint)}</span>" if item.hint else ""
             yield (
-                f"<tr><td width='{self._labels}' style='color:{dim}'>{escape(item.label)}</td>"
-                f"<td>{_unbroken(escape(item.text))}{hint}</td></tr>"
+                f"<tr><td width='{self._labels}' style='color:{dim}; {_CELL} 6px'>{escape(item.label)}</td>"
+                f"<td style='{_CELL} 0'>{_unbroken(escape(item.text))}{hint}</td></tr>"
             )
 
     def _fitting_tables(self) -> tuple[DescriptionSection, ...]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 
 from zarrscope_app.qt.toolkit.core import QRect, QSize, Qt
-from zarrscope_app.qt.toolkit.widgets import QLabel, QLayoutItem, QStyle, QWidget
+from zarrscope_app.qt.toolkit.widgets import QLabel, QLayoutItem, QLineEdit, QStyle, QWidget
 
 from .list_layout import ListLayout
 
@@ -23,7 +23,9 @@ _LABEL_WIDTH = 40
 _APART = 6
 """Further pixels between two rows that take several lines each."""
 _SENTENCE = 420
-"""The width of a line that has its row to itself, such as a description, where there is room."""
+"""The least width of a line that has its row to itself, such as a description, where there is room."""
+_EDGES = 16
+"""The pixels of such a line around its text."""
 _UNBOUNDED = 1 << 16
 """Qt gives a larger maximum width to a widget without one."""
 
@@ -152,7 +154,7 @@ class SectionLines(ListLayout):
         if needed <= width:
             note = self._note_width()
             if len(wanted) == 1 and not note and self._is_free(0):
-                wanted = [max(wanted[0], min(_SENTENCE, wanted[0] + width - needed))]
+                wanted = [max(wanted[0], min(max(_SENTENCE, self._longest()), wanted[0] + width - needed))]
             return _Arrangement(label, wanted, [every], needed + note <= width)
         label = self._label_width()
         space = width - label - _GAP
@@ -162,6 +164,18 @@ class SectionLines(ListLayout):
         for line in lines:
             self._widen(widths, line, wanted, space - sum(widths[place] for place in line) - _GAP * (len(line) - 1))
         return _Arrangement(label, widths, lines, False)
+
+    def _longest(self) -> int:
+        """The width of the longest text in a row that has one field."""
+        lines = (item.widget() for row in self._rows for item in row.fields if item is not None)
+        return max(
+            (
+                _EDGES + line.fontMetrics().horizontalAdvance(line.text())
+                for line in lines
+                if isinstance(line, QLineEdit)
+            ),
+            default=0,
+        )
 
     def _widen(self, widths: list[int], line: list[int], wanted: list[int], spare: int) -> None:
         """Gives the columns of a line the space that is left: each up to its preferred width, and the rest to those
