@@ -135,6 +135,43 @@ def test_the_reason_of_ssh_is_said_with_the_next_step(told: str, message: str, a
     assert "@" not in caught.value.message.replace("ann@host", "")
 
 
+FAR = """
+import os, sys, time
+from zarrscope_app import cli
+import zarrscope_app.cli.serve, zarrscope.stores.ssh.serving
+open(sys.argv[1] + "/ready", "w").close()
+while not os.path.exists(sys.argv[1] + "/go"):
+    time.sleep(0.02)
+cli.run(["serve", "--stdio"])
+"""
+
+
+def test_the_time_in_which_this_process_was_suspended_is_no_silence_of_the_host(tmp_path: Path) -> None:
+    """A laptop slept, or a job was stopped with Ctrl+Z: the connection was dropped though the host answered."""
+    (tmp_path / "k").write_bytes(b"v")
+    silent = 4.0
+    far = shlex.join([sys.executable, "-c", FAR, str(tmp_path)])
+    near = (
+        "import sys; from zarrscope.stores.ssh.client import SSHStore\n"
+        f"store = SSHStore('ssh://host{tmp_path}', ssh={NEAR!r}, command=sys.argv[1], timeout={silent})\n"
+        "print(store.get('k'))"
+    )
+    with subprocess.Popen([sys.executable, "-c", near, far], stdout=-1, stderr=-1, text=True) as process:
+        try:
+            while not (tmp_path / "ready").exists():
+                assert process.poll() is None, process.communicate()
+                time.sleep(0.01)
+            process.send_signal(signal.SIGSTOP)
+            time.sleep(silent + 0.5)
+            process.send_signal(signal.SIGCONT)
+            time.sleep(silent / 4)  # the connection looks for a silence twice
+            (tmp_path / "go").touch()
+            out, err = process.communicate(timeout=60)
+        finally:
+            process.kill()
+    assert out == "b'v'\n", err
+
+
 def abandon(answers: Iterator[Any]) -> None:
     """Begins to take the answers, and leaves them in a reference cycle, which only the garbage collector ends. It does
     not run by itself until a test enables it."""

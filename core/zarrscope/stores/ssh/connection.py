@@ -2,7 +2,7 @@
 
 A request waits as long as the other side sends or accepts bytes. If the other side was silent for half of the time-out,
 it gets a request "life", which it answers at once even if it is busy. If it is silent for the whole time-out, the ssh
-process is killed, and all waiting requests fail.
+process is killed, and all waiting requests fail. The time in which this process was suspended does not count.
 """
 
 from __future__ import annotations
@@ -159,7 +159,11 @@ class SSHConnection:
         """Kills the process if requests wait and the other side is silent for longer than the time-out. Ends the
         connection after `leave`."""
         idle, asked = True, False
-        while not self._over.wait(min(1.0, self._timeout / 8)):
+        pause, looked = min(1.0, self._timeout / 8), time.monotonic()
+        while not self._over.wait(pause):
+            looked, before = time.monotonic(), looked
+            if looked - before > pause + self._timeout / 2:
+                self._notice()  # this process was suspended, and could not receive what the other side sent
             if self._left is not None:
                 self._left()
                 return
