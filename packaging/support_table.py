@@ -211,7 +211,7 @@ ICECHUNK_PROOF = ("icechunk", ("test_stores_icechunk",))
 def stores() -> str:
     rows = ["| address | opens | read | list | write | conditional write | install | tested with |", "|" + "---|" * 8]
     for scheme, kind in STORES.items():
-        addresses = ", ".join(f"`{each}://`" for each in (scheme, *kind.also))
+        addresses = ", ".join(f"`{each}://`" for each in (scheme, *kind.aliases))
         can = ["yes" if ability in kind.abilities else "no" for ability in ("read", "list", "write", "conditional")]
         extra = f"`[{kind.extra}]`" if kind.extra else ""
         proof = _proof(*STORE_PROOFS.get(scheme, ("", ("test_store_contracts",))))

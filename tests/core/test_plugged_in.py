@@ -287,7 +287,7 @@ def test_a_store_opens_by_its_scheme(tmp_path: Path) -> None:
     assert said.splitlines() == [
         "/g/a [1, 2, 3] False",
         "There is no Zarr hierarchy: none of zarr.json, .zgroup, .zarray, .zmetadata, .zattrs is there",
-        "True a cellar in this process",
+        "True a dict in this process",
     ]
     done = run(tmp_path, "-m", "zarrscope_app", "create", "example://wine", "g")
     assert (done.returncode, done.stderr) == (0, "")

@@ -202,9 +202,9 @@ def test_a_missing_package_is_named_with_what_to_install(scheme: str, monkeypatc
     kind = STORES[scheme]
     for package in kind.needs:
         monkeypatch.setitem(sys.modules, package, None)
-    for also in (scheme, *kind.also):
-        with pytest.raises(Unsupported, match=f"{also}:// need {kind.needs[0]}, which is not installed") as caught:
-            open_store(f"{also}://b/x.zarr")
+    for alias in (scheme, *kind.aliases):
+        with pytest.raises(Unsupported, match=f"{alias}:// need {kind.needs[0]}, which is not installed") as caught:
+            open_store(f"{alias}://b/x.zarr")
         assert caught.value.advice == how_to_install(kind.extra)
 
 

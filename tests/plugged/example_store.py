@@ -6,15 +6,15 @@ from zarrscope.model.storage import Version
 from zarrscope.stores.registry import StoreKind
 from zarrscope.stores.store import Store
 
-CELLARS: dict[Any, dict[Any, Any]] = {}
+VALUES: dict[Any, dict[Any, Any]] = {}
 
 
-class Cellar(Store):
+class ExampleStore(Store):
     """A store with only the required operations: get, list, set and erase."""
 
     def __init__(self, url: Any) -> None:
         self.url = url
-        self.values = CELLARS.setdefault(url, {})
+        self.values = VALUES.setdefault(url, {})
 
     def _get(self, key: Any, part: Any, limit: Any = None) -> Any:
         value = self.values.get(key)
@@ -34,4 +34,4 @@ class Cellar(Store):
         self.values.pop(key, None)
 
 
-STORE = StoreKind("example", "a cellar in this process", lambda url, mode, options: Cellar(url), form="name")
+STORE = StoreKind("example", "a dict in this process", lambda url, mode, options: ExampleStore(url), form="name")

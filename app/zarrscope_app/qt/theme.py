@@ -43,8 +43,8 @@ def current_palette() -> QPalette:
 
 
 def follow(palette: QPalette | None) -> None:
-    """Takes colours from `palette` from now on; None means the desktop's palette. For napari, which sets its theme by
-    a style sheet and not by the palette."""
+    """Takes colours from `palette` from now on; None means the desktop's palette. The plugin passes the colours of
+    napari's theme, which napari sets by a style sheet, so that the palette does not have them."""
     global _host
     _host = palette
 

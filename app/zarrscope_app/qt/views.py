@@ -59,8 +59,8 @@ class ViewTabs(QTabWidget):
     """A tab for each view of the displayed session. Views of other distributions are added when a session has them."""
 
     def __init__(self, post: Post, hosts: tuple[str, ...] = ("qt",), only: Sequence[str] = ()) -> None:
-        """`hosts`: the front ends for which a view may name a widget. `only`: the built-in views to show, always open;
-        () means all, each open if it fits the node."""
+        """`hosts`: the front ends whose widgets are used, if a view names one for them. `only`: the built-in views that
+        always have a tab; with () every view has a tab while it fits the node."""
         super().__init__()
         self._post, self._hosts, self._only = post, hosts, only
         self._built_in = only or tuple(WIDGETS)

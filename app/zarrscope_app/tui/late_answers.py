@@ -62,7 +62,8 @@ class AnswerFilter:
         return ""
 
     def overdue(self) -> str:
-        """The held text that has waited long enough to be a key; the rest of an answer does not come any more."""
+        """The held text if it has waited so long that it must be a key, because the rest of an answer would have come
+        by now; else ""."""
         waited = time.monotonic() - self._since
         if not self._held or waited < (LOST_SECONDS if self._sure else HELD_SECONDS):
             return ""

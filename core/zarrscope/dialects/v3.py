@@ -317,6 +317,6 @@ def _has_big_fields(dtype: DataType) -> bool:
 
 def _keys_form(keys: ChunkKeys) -> dict[str, Any]:
     if keys.reverse or keys.stem not in ("", f"c{keys.separator}"):
-        raise Unsupported("Zarr v3 has no name for these chunk keys", feature="chunk key encoding")
+        raise Unsupported("Zarr v3 has no chunk key encoding that gives these keys", feature="chunk key encoding")
     name = "default" if keys.stem else "v2"
     return {"name": name, "configuration": {"separator": keys.separator}}

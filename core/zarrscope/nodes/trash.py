@@ -215,7 +215,8 @@ def restore(hierarchy: HierarchyLike, id: str, to: str | None = None) -> Thrown:
     nodes.need_writing(key_of(nodes, path))
     if thrown.dialect not in {each.name for each in nodes.dialects}:
         raise Refused(
-            f"{thrown.path} in the trash is {dialect_named(thrown.dialect).title}, and this is {nodes.dialect.title}",
+            f"{thrown.path} in the trash is a node of {dialect_named(thrown.dialect).title}, but the hierarchy is "
+            f"{nodes.dialect.title}",
             store=nodes.url,
             advice=f"Its files lie at {files_of(trash, id)}.",
         )

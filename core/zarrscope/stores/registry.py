@@ -48,7 +48,7 @@ class StoreKind:
         is taken as the store. "name": the host is the name of the store, the path is the node. "file": a file on this
         computer, and the node after it. "url": a web address with escapes and a query. "path": a file or folder.
         "chain": a store inside the store of another address, after "::".
-    also
+    aliases
         Other schemes of the same kind.
     extra, needs
         The extra to install, as zarrscope[extra], and the import names of the packages that these stores need.
@@ -71,7 +71,7 @@ class StoreKind:
     opener: str | StoreOpener
     abilities: frozenset[Ability] = frozenset({"read", "list", "write", "conditional"})
     form: AddressForm = "bucket"
-    also: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
     extra: str = ""
     needs: tuple[str, ...] = ()
     archives: bool = False
@@ -163,7 +163,7 @@ _TABLE = (
         "redis",
         "a Redis server, as zarr-python 2 writes to it: redis://host:6379/0/prefix",
         "zarrscope.stores.redis:open_redis",
-        also=("rediss",),
+        aliases=("rediss",),
         extra="redis",
         needs=("redis",),
     ),
@@ -173,7 +173,7 @@ _TABLE = (
         "zarrscope.stores.http:open_web",
         _READ,
         form="url",
-        also=("https",),
+        aliases=("https",),
         extra="http",
         needs=("aiohttp",),
         archives=True,
@@ -190,7 +190,7 @@ _TABLE = (
         "s3",
         "a folder or archive in a bucket of Amazon S3, or of a compatible server",
         "zarrscope.stores.object_store:open_bucket",
-        also=("s3a",),
+        aliases=("s3a",),
         extra="s3",
         needs=("obstore",),
         archives=True,
@@ -199,7 +199,7 @@ _TABLE = (
         "gs",
         "a folder or archive in a bucket of Google Cloud Storage",
         "zarrscope.stores.object_store:open_bucket",
-        also=("gcs",),
+        aliases=("gcs",),
         extra="gcs",
         needs=("obstore",),
         archives=True,
@@ -208,7 +208,7 @@ _TABLE = (
         "abfs",
         "a folder or archive in Azure Blob Storage: abfs://container@account.dfs.core.windows.net/…",
         "zarrscope.stores.object_store:open_bucket",
-        also=("abfss", "az"),
+        aliases=("abfss", "az"),
         extra="azure",
         needs=("obstore",),
         archives=True,
@@ -229,7 +229,7 @@ _TABLE = (
 )
 STORES: dict[str, StoreKind] = {kind.scheme: kind for kind in _TABLE}
 """Every kind of store that zarrscope itself opens, by its scheme."""
-_SCHEMES = {scheme: kind for kind in _TABLE for scheme in (kind.scheme, *kind.also)}
+_SCHEMES = {scheme: kind for kind in _TABLE for scheme in (kind.scheme, *kind.aliases)}
 
 
 _NO_PLACES = frozenset(

@@ -44,7 +44,7 @@ class Accumulator:
         self._result = np.dtype(np.float32) if method == "mean" else dtype
 
     def add(self, rows: slice, columns: slice, stack: Plane) -> None:
-        """Adds the same piece of n planes, as an array (n, rows, columns)."""
+        """Adds the part at `rows` and `columns` of n planes; `stack` is an array (n, rows, columns)."""
         held, count = self._held[rows, columns], self._count[rows, columns]
         if self._method == "mean":
             known = ~np.isnan(stack) if stack.dtype.kind == "f" else np.ones(stack.shape, bool)

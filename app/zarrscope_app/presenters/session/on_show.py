@@ -75,7 +75,8 @@ def snippet_on_show(session: Session) -> str:
 
 
 def selection_on_show(session: Session) -> dict[str, IndexSpan]:
-    """For a measured region axis → (start, stop); for a pinned pixel axis → index; {} if there is neither."""
+    """The selection that a person made in the picture, by axis name: (start, stop) along both axes of a measured
+    region, an index along both axes of a pinned pixel; {} if there is neither."""
     state = session.slice.state
     names = {axis.role: axis for axis in state.axes}
     if state.kind != "image":
