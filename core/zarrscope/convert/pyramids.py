@@ -118,7 +118,7 @@ class PyramidPlanner:
         replaced = {place for path in former if (place := resolve(group.path, path)) is not None}
         self.dropped |= {place for place in replaced if place.startswith(join_path(group.path, ""))}
         many = f"{len(found)} level{'s' * (len(found) != 1)} below {base} by {method}"
-        notes.append(many if found else f"{base} is so small that it needs no levels below")
+        notes.append(many if found else f"{finest.path} is so small that it needs no levels below")
         if "metadata" in entry:
             notes.append("The multiscale's 'metadata', which describes how the former levels were made, is replaced")
         return with_levels(entry, base, found, method)
