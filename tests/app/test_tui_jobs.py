@@ -304,8 +304,8 @@ def test_enter_goes_to_the_field_without_which_there_is_no_plan(
         await hand.select("/image/0" if command in ("copy-node", "move-node") else "/")
         await hand.command(command)
         await hand.until(lambda: nodes.state.act and not nodes.state.planning, "the form")
-        for field, text in typed.items():
-            nodes.set_field(field, text)
+        for name, text in typed.items():
+            nodes.set_field(name, text)
         await hand.press(*["down"] * 8)
         await hand.until(lambda: not nodes.state.planning and not nodes.state.ready, "no plan")
         await hand.press("enter")
