@@ -44,9 +44,9 @@ class ActField:
 
 
 Fields = tuple[ActField, ...]
-Refusal = tuple[str, str]
+FieldRefusal = tuple[str, str]
 """(id of the field whose text is missing or wrong, or "" if none is; the reason why an action cannot be planned)."""
-NOT_REFUSED: Refusal = ("", "")
+NOT_REFUSED: FieldRefusal = ("", "")
 
 
 def values(fields: Fields) -> dict[str, str]:
@@ -144,7 +144,7 @@ class Act(ABC):
         """Whether the action makes sense for this node (None: a node that was not read yet)."""
         return True
 
-    def refused(self, place: ActPlace, given: Mapping[str, str]) -> Refusal:
+    def refused(self, place: ActPlace, given: Mapping[str, str]) -> FieldRefusal:
         """The reason why the action cannot be planned, and its field; NOT_REFUSED if it can."""
         return NOT_REFUSED
 

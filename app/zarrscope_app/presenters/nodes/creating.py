@@ -27,9 +27,9 @@ from zarrscope_app.presenters.nodes.acts import (
     ActField,
     ActPlace,
     ActResult,
+    FieldRefusal,
     Fields,
     IsCancelled,
-    Refusal,
     Undo,
     lengths,
     values,
@@ -41,7 +41,7 @@ class _Create(Act):
     roots = True
     saved_first = False
 
-    def refused(self, place: ActPlace, given: Mapping[str, str]) -> Refusal:
+    def refused(self, place: ActPlace, given: Mapping[str, str]) -> FieldRefusal:
         return NOT_REFUSED if given.get("to", "").strip("/") else ("to", strings.NEW_PLACE)
 
 
@@ -102,7 +102,7 @@ class CreateArray(_Create):
         hints = _hints(metadata, lists["chunks"] is None, lists["shards"] is not None)
         return with_hints(fields, hints, errors)
 
-    def refused(self, place: ActPlace, given: Mapping[str, str]) -> Refusal:
+    def refused(self, place: ActPlace, given: Mapping[str, str]) -> FieldRefusal:
         found = super().refused(place, given)
         return found if any(found) or given.get("shape") else ("shape", words.NO_LENGTHS)
 

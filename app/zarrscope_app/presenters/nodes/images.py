@@ -24,10 +24,10 @@ from zarrscope_app.presenters.nodes.acts import (
     ActField,
     ActPlace,
     ActResult,
+    FieldRefusal,
     Fields,
     IsCancelled,
     PlannedAct,
-    Refusal,
     Undo,
     told,
     with_hints,
@@ -61,7 +61,7 @@ class AddLabels(_OfImage):
     def described(self, place: ActPlace, fields: Fields) -> Fields:
         return with_hints(fields, {"dtype": words.dtype_hint(values_of(fields)["dtype"])}, {})
 
-    def refused(self, place: ActPlace, given: Mapping[str, str]) -> Refusal:
+    def refused(self, place: ActPlace, given: Mapping[str, str]) -> FieldRefusal:
         return NOT_REFUSED if given.get("name") else ("name", words.NO_NAME)
 
     def at_fault(self, error: BaseException) -> str:

@@ -19,9 +19,9 @@ from zarrscope_app.presenters.nodes.acts import (
     ActField,
     ActPlace,
     ActResult,
+    FieldRefusal,
     Fields,
     IsCancelled,
-    Refusal,
     Undo,
 )
 from zarrscope_app.presenters.nodes.creating import erase_empty, missing_groups
@@ -36,7 +36,7 @@ class Move(Act):
     def fields(self, place: ActPlace) -> Fields:
         return (ActField("to", words.NEW_PLACE, place.path),)
 
-    def refused(self, place: ActPlace, given: Mapping[str, str]) -> Refusal:
+    def refused(self, place: ActPlace, given: Mapping[str, str]) -> FieldRefusal:
         return new_place(place, given)
 
     def do(self, place: ActPlace, given: Mapping[str, str], report: Report, cancelled: IsCancelled) -> ActResult:
@@ -65,7 +65,7 @@ class Copy(Act):
         proposed = join_path(place.path.rpartition("/")[0], strings.copy_name(place.name))
         return (ActField("to", words.NEW_PLACE, proposed),)
 
-    def refused(self, place: ActPlace, given: Mapping[str, str]) -> Refusal:
+    def refused(self, place: ActPlace, given: Mapping[str, str]) -> FieldRefusal:
         return new_place(place, given)
 
     def mark(self, place: ActPlace, given: Mapping[str, str]) -> tuple[str, str]:
@@ -118,7 +118,7 @@ class Remove(Act):
         return ActResult(None, moved=True, notes=vanished(node_context(place.hierarchy), above))
 
 
-def new_place(place: ActPlace, given: Mapping[str, str]) -> Refusal:
+def new_place(place: ActPlace, given: Mapping[str, str]) -> FieldRefusal:
     """The reason why a node cannot be put at the typed path; NOT_REFUSED if it can."""
     to = given.get("to", "").strip("/")
     return ("to", strings.NEW_PLACE) if not to or to == place.path.strip("/") else NOT_REFUSED

@@ -28,9 +28,9 @@ from zarrscope_app.presenters.nodes.acts import (
     ActField,
     ActPlace,
     ActResult,
+    FieldRefusal,
     Fields,
     PlannedAct,
-    Refusal,
     Undo,
     told,
     values,
@@ -216,7 +216,7 @@ class NodesPresenter:
 
         self._ticket = self._session.owner.fetch(lambda cancelled: act.plan(place, given, cancelled), done)
 
-    def _refused(self, act: Act, place: ActPlace, state: NodesState) -> Refusal:
+    def _refused(self, act: Act, place: ActPlace, state: NodesState) -> FieldRefusal:
         if act.writes_here and not place.hierarchy.writable:
             return "", strings.OPEN_FOR_WRITING
         if place.path == "/" and not act.roots:

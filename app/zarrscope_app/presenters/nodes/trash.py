@@ -15,9 +15,9 @@ from zarrscope_app.presenters.nodes.acts import (
     ActField,
     ActPlace,
     ActResult,
+    FieldRefusal,
     Fields,
     IsCancelled,
-    Refusal,
     Undo,
 )
 
@@ -27,7 +27,7 @@ class _OfTrash(Act):
     saved_first = False
     looks = True
 
-    def refused(self, place: ActPlace, given: Mapping[str, str]) -> Refusal:
+    def refused(self, place: ActPlace, given: Mapping[str, str]) -> FieldRefusal:
         return NOT_REFUSED if "entry" in given else ("", words.EMPTY_TRASH)
 
 

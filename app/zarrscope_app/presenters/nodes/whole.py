@@ -23,10 +23,10 @@ from zarrscope_app.presenters.nodes.acts import (
     ActField,
     ActPlace,
     ActResult,
+    FieldRefusal,
     Fields,
     IsCancelled,
     PlannedAct,
-    Refusal,
     Undo,
 )
 from zarrscope_app.presenters.nodes.images import progress_of
@@ -120,7 +120,7 @@ class Convert(Act):
                 break
         return target
 
-    def refused(self, place: ActPlace, given: Mapping[str, str]) -> Refusal:
+    def refused(self, place: ActPlace, given: Mapping[str, str]) -> FieldRefusal:
         return NOT_REFUSED if given.get("to") else ("to", strings.NEW_PLACE)
 
     def at_fault(self, error: BaseException) -> str:
