@@ -18,7 +18,7 @@ NOT_FOR_PEOPLE = {
     "planes.py": {"Zarr explorer"},  # the widget's name in the manifest, by which napari finds it
     "tabs.py": {"reverse bold", "bold reverse"},  # styles
     "picker.py": {"bold reverse"},  # a style
-    "panes.py": {"<table cellspacing='0' cellpadding='3'>"},  # markup
+    "panes.py": {"<table cellspacing='0' cellpadding='0'>"},  # markup
     "text.py": {"<span style='white-space:pre-wrap'>"},  # markup
 }
 MOST_LINES = 500

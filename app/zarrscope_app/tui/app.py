@@ -341,8 +341,7 @@ class Explorer(App[int]):
     def _note(self) -> str:
         """The left part of the status line: a note on the thing under the cursor."""
         s = self.session
-        row = self.tree_lines.row(self.tree_lines.cursor) if self.focus_below is self.tree_lines else None
-        about = row.badge or row.sentence if row is not None else ""
+        about = self.tree_lines.note() if self.focus_below is self.tree_lines else ""
         if about and about not in (s.waiting, s.state.sentence):  # the right part and the error bar say these
             return about
         if s.jobs.items:

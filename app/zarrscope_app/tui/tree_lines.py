@@ -29,7 +29,7 @@ class TreeLines(Lines):
         asked."""
         self._selected: tuple[Session, str] | None = None
         """The hierarchy in front and its selected node when lines were shown last."""
-        self._to_selected = True
+        self.follows_selected = True
         """Whether the cursor goes to the row of the selected node, and stays there while rows arrive above it: until
         the person moves it."""
 
@@ -52,14 +52,14 @@ class TreeLines(Lines):
 
     def move(self, to: int) -> None:
         """Moves the cursor to a line that the person chose."""
-        self._to_selected = False
+        self.follows_selected = False
         super().move(to)
 
     def _follow_selected(self, path: str) -> None:
         """Moves the cursor to the selected node, which may be chosen elsewhere: an address names it, or *Back* does."""
         if (self.session, path) != self._selected:
-            self._selected, self._to_selected = (self.session, path), True
-        found = self.node_tree.find(path) if self._to_selected else None
+            self._selected, self.follows_selected = (self.session, path), True
+        found = self.node_tree.find(path) if self.follows_selected else None
         line = self.node_tree.flat_place(found) if found is not None else self.cursor
         row = self.row(line) if line != self.cursor else None
         if row is not None and row.id == found:  # otherwise a collapsed group or the filter hides it
@@ -100,6 +100,12 @@ class TreeLines(Lines):
         found = self.node_tree.flat(line, line + 1)
         return found[0] if found else None
 
+    def note(self) -> str:
+        """The note on the row under the cursor; none while the cursor has gone there by itself because a job removed
+        the row before: the end of the job is told in its place."""
+        row = None if self.follows_selected and self.session.jobs.items else self.row(self.cursor)
+        return "" if row is None else row.badge or row.sentence
+
     def pieces(self, line: int) -> list[StyledText]:
         row = self._visible.get(line) or self.row(line)
         if row is None:
@@ -124,7 +130,7 @@ class TreeLines(Lines):
         tree = self.node_tree
         if row is None:
             return False
-        self._to_selected = False
+        self.follows_selected = False
         if event.key in ("right", "l") and row.expandable and not row.expanded:
             tree.expand(row.id)
         elif event.key in ("left", "h") and row.expanded:
