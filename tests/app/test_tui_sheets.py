@@ -62,8 +62,10 @@ def _says(screen: Screen, word: str) -> bool:
 
 
 def _words(screen: Screen) -> str:
-    """The words on the screen as one line, because a line of keys may be wrapped; without frames and scroll bars."""
-    return " ".join(re.sub("[│▁-█]", " ", _shown(screen)).split())
+    """The words on the screen as one line, because a line of keys may be wrapped; without frames and scroll bars, and
+    without what stands beside the frame of a dialog."""
+    lines = [re.sub("^[^│]*│(.*)│[^│]*$", r"\1", line) for line in _shown(screen).splitlines()]
+    return " ".join(re.sub("[│▁-█]", " ", " ".join(lines)).split())
 
 
 def _shown(screen: Screen) -> str:
