@@ -361,6 +361,8 @@ def test_levels_are_built_and_the_former_ones_come_back(image: Path, workspace: 
     before = contents(LocalStore(image))
     session = opened(workspace, mailbox, image, "/")
     session.nodes.begin("build-levels", "/")
+    mailbox.run_until(lambda: session.nodes.state.at_fault == "levels")
+    assert "needs no other" in session.nodes.state.sentence, "it does not propose to remove the present levels"
     session.nodes.set_field("levels", "many")
     assert session.nodes.state.field("levels").error
     session.nodes.set_field("levels", "2")

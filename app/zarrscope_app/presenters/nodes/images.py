@@ -134,6 +134,8 @@ class BuildLevels(_OfImage):
         ]
         lines += [words.gone_line(path, throw) for path in made.former]
         levels = sum(node.metadata is not None for node in made.nodes)
+        if not levels and not given.get("levels"):  # nobody asked to remove the present levels
+            raise Refused(words.NO_LEVELS)
         said = words.levels_sentence(levels, made.chunks, made.nbytes, len(made.former), throw)
         notes = [note for switch in made.switches for note in switch.notes]
         undo, final = self.mark(place, given)

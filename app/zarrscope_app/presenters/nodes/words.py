@@ -87,6 +87,7 @@ ARRAY_HINT = "An array of numbers. Nothing is stored but its description until v
 CONSOLIDATE = "A copy of all metadata at the root: remote readers need one request instead of one for each node."
 CONSOLIDATED = "The present copy is replaced."
 SAME_LEVELS = "The number of levels, including the finest. Empty: until height and width are at most 256."
+NO_LEVELS = "The finest level is at most 256 in height and width, so it needs no other. Type how many there should be."
 FACTOR_HINT = "The factor between levels: 2 for all axes in space, or z=1, y=2, x=2."
 FILL_HINT = "The value of elements that were never written."
 AXES_HINT = "Names with commas between: z, y, x. They may be left out."
