@@ -235,6 +235,26 @@ def test_info_names_a_row_once_that_the_document_does_not_state(
     assert {item.label: item.text for item in values.items}["Shape"] == strings.UNKNOWN
 
 
+@pytest.mark.parametrize(
+    ("dialect", "pattern", "name"), [("v3", "a/zarr.json", "name"), ("draft-2022-05", "meta/**/a.array*", "type")]
+)
+def test_info_invents_no_chunks_for_a_grid_that_is_not_understood(
+    tmp_path: Path, workspace: Workspace, mailbox: Mailbox, dialect: str, pattern: str, name: str
+) -> None:
+    place = tmp_path / "x.zarr"
+    zarrscope.open(str(place), "w-", dialect=dialect).create_array("/a", shape=(4,), dtype="u1", chunks=(2,))
+    (document,) = place.glob(pattern)
+    stored = json.loads(document.read_text())
+    stored["chunk_grid"][name] = "hexagonal"
+    document.write_text(json.dumps(stored))
+    session = workspace.open(str(place))
+    session.select("/a")
+    mailbox.run_until(settled(session))
+    storage = next(section for section in session.metadata.state.sections if section.title == "Storage")
+    assert {item.label: item.text for item in storage.items}["Chunks"] == strings.UNKNOWN
+    assert "hexagonal" in session.metadata.state.problem
+
+
 def test_info_lists_the_levels_as_a_table_where_there_is_room(tmp_path: Path) -> None:
     hierarchy = zarrscope.open(str(tmp_path / "image.zarr"), "w-", dialect="v3")
     axes = [{"name": name, "type": "space"} for name in "zyx"]

@@ -251,7 +251,8 @@ def _fallback(value: JSON, form: JSON) -> tuple[Typed | None, str]:
 # ---------------------------------------------------------------------------------------------- grid and layout
 def _grid(
     dialect: DraftProtocol, members: Members, shape: tuple[int, ...], reports: list[ExtensionReport]
-) -> tuple[RegularGrid, str]:
+) -> tuple[RegularGrid | None, str]:
+    """Returns the chunk grid, None if it is of another kind than regular, and the separator of chunk keys."""
     inner = Members(members.need("chunk_grid", dict), "/chunk_grid", "chunk grid")
     kind = inner.any("extension", inner.any("type"))
     separator = inner.choice("separator", "/", ".", default=dialect.layout.separator)
@@ -262,7 +263,7 @@ def _grid(
             where = next((inner.at(name) for name in ("extension", "type") if name in inner), "/chunk_grid")
             raise BadMetadata(f"The type of a chunk grid is text, not {spell(kind)}", pointer=where)
         reports.append(missing("chunk grid", kind, "/chunk_grid", _NEEDED))
-        return RegularGrid(tuple(max(1, n) for n in shape)), separator
+        return None, separator
     return RegularGrid(inner.chunk_shape("chunk_shape", shape)), separator
 
 

@@ -30,7 +30,6 @@ from zarrscope.model.metadata import (
     ExtensionOutcome,
     ExtensionReport,
     GroupMetadata,
-    RegularGrid,
 )
 from zarrscope.model.plugins import plugin
 
@@ -185,7 +184,7 @@ class DocumentParser:
                 return other
         return None
 
-    def _grid(self, shape: tuple[int, ...]) -> tuple[ChunkGrid, str | None]:
+    def _grid(self, shape: tuple[int, ...]) -> tuple[ChunkGrid | None, str | None]:
         """The chunk grid, and the separator of chunk keys if the member chunk_grid has one, as in early 2023."""
         value = self.members.need("chunk_grid")
         spec = extension(value, "/chunk_grid", "chunk grid", ignorable=False)
@@ -195,7 +194,7 @@ class DocumentParser:
             return grid, settings.choice("separator", "/", ".", default="") if "separator" in settings else None
         if grid is None:
             self._report("chunk grid", spec, "/chunk_grid")
-            return RegularGrid(tuple(max(1, n) for n in shape)), None
+            return None, None
         self._used("chunk grid", spec, "/chunk_grid")
         return grid, None
 
