@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from zarrscope.errors import Unsupported
-from zarrscope.errors.installing import how_to_install_packages
 from zarrscope.runtime.memo import memoized
 from zarrscope.runtime.shortcuts import NotUsable
 
@@ -30,6 +29,8 @@ def needed(name: str) -> Any:
     module = library(name)
     if module is None:
         package = name.partition(".")[0]
+        from zarrscope.errors.installing import how_to_install_packages
+
         raise Unsupported(
             f"The package {package!r} is not installed, or cannot be imported",
             feature=f"package {package}",

@@ -10,7 +10,6 @@ from typing import Any
 
 from zarrscope.codecs.codec import CLASSES, ArrayToArray, ArrayToBytes, BytesToBytes, CodecClass
 from zarrscope.errors import Unsupported
-from zarrscope.errors.installing import how_to_install_packages
 from zarrscope.model import codec_table
 from zarrscope.model.codec_table import CodecRow, codec_name, codec_row
 from zarrscope.model.metadata import CodecSpec, ExtensionOutcome, ExtensionReport
@@ -40,6 +39,8 @@ def resolve(name: str) -> CodecClass:
 
 def _class(row: CodecRow) -> CodecClass:
     if not row.installed:
+        from zarrscope.errors.installing import how_to_install_packages
+
         raise Unsupported(
             f"The codec {row.name!r} needs a package that is not installed",
             feature=f"codec {row.name}",

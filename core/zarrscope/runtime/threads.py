@@ -31,7 +31,6 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
-from zarrscope.runtime.answers import AnswerQueue
 from zarrscope.runtime.cpu import cores
 from zarrscope.runtime.interrupts import LOOK_SECONDS, Interrupted, adopt, check, current, stop, uninterrupted
 from zarrscope.runtime.pool import Priority as Priority
@@ -409,6 +408,8 @@ class Mailbox:
     """
 
     def __init__(self) -> None:
+        from zarrscope.runtime.answers import AnswerQueue  # only scripts with an Owner need it
+
         # An interrupt comes before or after one of its methods, never within a change.
         self._calls: AnswerQueue[Callable[[], None]] = AnswerQueue()
 

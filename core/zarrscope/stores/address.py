@@ -23,8 +23,6 @@ from zarrscope.model.frozen import frozen
 from zarrscope.stores.address_options import BUCKETS, cut_options, need_known_options, with_options
 from zarrscope.stores.chains import chain_parts, with_version
 from zarrscope.stores.file_address import ARCHIVES, looks_zipped, open_archive
-from zarrscope.stores.icechunk_version import OPTIONS as OF_REPOSITORIES
-from zarrscope.stores.icechunk_version import split_version, version_in
 from zarrscope.stores.local.paths import file_url, path_of
 from zarrscope.stores.registry import Mode, StoreKind, StoreOptions, known_schemes, need_kind
 from zarrscope.stores.store import Store
@@ -104,6 +102,8 @@ def split_address(text: str) -> Address:
             case "references":
                 address = _referenced(address, _clean(step.path))
             case "repository":
+                from zarrscope.stores.icechunk_version import split_version
+
                 version, node = split_version(step.path)
                 whole = Address(join_url(address.store_url, address.node_path), _clean(node))
                 address, repository = whole, True
@@ -148,10 +148,13 @@ def address_with(text: str, options: Mapping[str, Any]) -> str:
 
 def at_version(address: Address, options: Mapping[str, Any]) -> tuple[Address, dict[str, Any]]:
     """The address with the version of an Icechunk repository that the options name, and the other options."""
+    if not options:
+        return address, {}
+    from zarrscope.stores.icechunk_version import OPTIONS, version_in
+
     version = version_in(options)
-    others = {name: value for name, value in options.items() if name not in OF_REPOSITORIES}
     found = address if version is None else replace(address, store_url=with_version(address.store_url, version))
-    return found, others
+    return found, {name: value for name, value in options.items() if name not in OPTIONS}
 
 
 def open_store(url: str, mode: Mode = "r", options: StoreOptions = None, *, follow_links: bool = False) -> Store:
@@ -450,6 +453,7 @@ def store_at(url: str, mode: Mode = "r", options: StoreOptions = None, *, follow
             store = _archive(outer, mode, options)
         elif scheme == "icechunk":
             from zarrscope.stores.icechunk import open_repository
+            from zarrscope.stores.icechunk_version import split_version
 
             version, inner = split_version(inner)
             store = open_repository(store_at(outer, "r", options), version, mode)

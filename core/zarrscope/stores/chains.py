@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from zarrscope.stores.icechunk_version import IcechunkVersion
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from zarrscope.stores.icechunk_version import IcechunkVersion
 
 
 def chain_parts(url: str) -> tuple[str, str, str]:
@@ -19,6 +22,7 @@ def with_version(url: str, version: IcechunkVersion) -> str:
 
     Examples
     --------
+    >>> from zarrscope.stores.icechunk_version import IcechunkVersion
     >>> with_version("icechunk://@branch.dev::s3://bucket/repo", IcechunkVersion("tag", "v1"))
     'icechunk://@tag.v1::s3://bucket/repo'
     """
