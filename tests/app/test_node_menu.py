@@ -169,6 +169,7 @@ def test_no_line_of_a_form_is_cut_where_the_screen_has_room(robot: QtRobot, plac
     robot.window.run("build-levels")
     dialog = robot.window.nodes.dialog
     assert dialog is not None
+    robot.session.nodes.set_field("levels", "2")
     robot.wait(lambda: bool(dialog.plan.toPlainText()), "the plan")
     (scroll,) = dialog.findChildren(QScrollArea)
     bar, inside = scroll.verticalScrollBar(), scroll.widget()
