@@ -121,6 +121,16 @@ class Hand(Screen):
         await self.until(lambda: nodes.state.ready, "the plan")
         await self.press("enter")
 
+    async def choose_export(self, part: str, format: str) -> None:
+        """Begins an export of a part in a format, up to the question for its target."""
+        await self.command("export")
+        await self.until(lambda: isinstance(self.top, Picker), "the parts")
+        await self.keys(part)
+        await self.press("enter")
+        await self.until(lambda: format in self.sheet(), "the formats")
+        await self.keys(format)
+        await self.press("enter")
+
     async def stop(self, *progress: str) -> None:
         """Waits for a running job with its progress in the status line; stops it by a key."""
         await self.until(lambda: all(part in self.status() for part in (STOPS, *progress)), "its progress is painted")
@@ -265,13 +275,7 @@ def test_a_stopped_export_leaves_no_file(folder: str, tmp_path: Path, held: None
 
     async def steps(hand: Hand) -> None:
         await hand.select("/image/0")
-        await hand.command("export")
-        await hand.until(lambda: isinstance(hand.top, Picker), "the parts")
-        await hand.keys("whole")
-        await hand.press("enter")
-        await hand.until(lambda: "npy" in hand.sheet(), "the formats")
-        await hand.keys("npy")
-        await hand.press("enter")
+        await hand.choose_export("whole", "npy")
         await hand.type(str(target))
         await hand.until(lambda: hand.session.export.state.ready, "its size")
         await hand.press("y")
@@ -340,13 +344,7 @@ def test_an_export_that_cannot_be_written_keeps_its_dialog_and_asks_again(folder
     async def steps(hand: Hand) -> None:
         export = hand.session.export
         await hand.select("/image/0")
-        await hand.command("export")
-        await hand.until(lambda: isinstance(hand.top, Picker), "the parts")
-        await hand.keys("whole")
-        await hand.press("enter")
-        await hand.until(lambda: "npy" in hand.sheet(), "the formats")
-        await hand.keys("npy")
-        await hand.press("enter")
+        await hand.choose_export("whole", "npy")
         await hand.type(str(tmp_path / "out.jpg"))
         await hand.until(lambda: not export.state.looking, "the reason")
         await hand.press("y", "o", "z")

@@ -14,6 +14,8 @@ import pytest
 
 from zarrscope.runtime.answers import AnswerQueue
 
+TIMERS = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="timers that send signals are POSIX")
+
 
 def test_answers_come_in_order_and_none_is_lost() -> None:
     answers: AnswerQueue[tuple[int, int]] = AnswerQueue()
@@ -68,7 +70,7 @@ except queue.Empty:
 """
 
 
-@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="timers that send signals are POSIX")
+@TIMERS
 @pytest.mark.parametrize(("handler", "expected"), [("answers", "from the handler"), ("only waits", "nothing")])
 def test_a_signal_as_the_time_ends_does_not_make_the_wait_endless(handler: str, expected: str) -> None:
     done = subprocess.run(
@@ -77,11 +79,10 @@ def test_a_signal_as_the_time_ends_does_not_make_the_wait_endless(handler: str, 
     assert done.stdout.strip() == expected
 
 
+@TIMERS
 def test_a_handler_may_put_while_the_thread_puts() -> None:
     answers: AnswerQueue[str] = AnswerQueue()
     stop = threading.Event()
-    if not hasattr(signal, "setitimer"):
-        pytest.skip("timers that send signals are POSIX")
     former = signal.signal(signal.SIGALRM, lambda *_: answers.put("handler"))
     signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
     taken: list[str] = []

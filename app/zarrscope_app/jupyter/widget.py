@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anywidget
 import traitlets
@@ -35,9 +35,6 @@ from zarrscope_app.presenters.session.on_show import selection_on_show, snippet_
 from zarrscope_app.presenters.session.opening import OpenTarget, target_of
 from zarrscope_app.presenters.session.polling import GrowthPolling
 from zarrscope_app.presenters.session.state_text import decode_view, is_view
-
-if TYPE_CHECKING:
-    pass
 
 STATIC = Path(__file__).parent / "static"
 SCRIPTS = ("elements", "kernel", "picture", "controls", "tree", "form", "panes", "widget")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -95,14 +95,14 @@ def member_titles(node: Group | Array) -> dict[str, str]:
     return {path: f"well {strings.clean(path.removeprefix(above), 40)}" for path in paths}
 
 
-def stated_names(node: Group | Array, children: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-    """Path → the name that an image of a series states for itself, for those of its `children` (name → attributes) with
-    another name than that of the group; {} for other nodes. Reads nothing."""
+def stated_names(node: Group | Array, children: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, str]:
+    """Path → the name that an image of a series states for itself, for those of its `children` (name, attributes) with
+    another name than that of the group; {} for other nodes, without a look at the children. Reads nothing."""
     if role(as_far_as_read(node.attributes)) != "series":
         return {}
     above = node.path.rstrip("/")
     named = {}
-    for name, attributes in children.items():
+    for name, attributes in children:
         images = multiscales(attributes, f"{above}/{name}")
         stated = strings.clean(images[0].name.strip("/"), 60) if images else ""
         if stated not in ("", name):

@@ -101,10 +101,12 @@ class TreeLines(Lines):
         return found[0] if found else None
 
     def note(self) -> str:
-        """The note on the row under the cursor; none while the cursor has gone there by itself because a job removed
-        the row before: the end of the job is told in its place."""
-        row = None if self.follows_selected and self.session.jobs.items else self.row(self.cursor)
-        return "" if row is None else row.badge or row.sentence
+        """The problem of the row under the cursor, or else its sentence; no sentence if there were jobs and the cursor
+        went there by itself: after a job has removed a row, the end of the job is told in its place."""
+        row = self.row(self.cursor)
+        if row is None:
+            return ""
+        return row.badge or ("" if self.follows_selected and self.session.jobs.items else row.sentence)
 
     def pieces(self, line: int) -> list[StyledText]:
         row = self._visible.get(line) or self.row(line)

@@ -7,7 +7,6 @@ if nothing is at the address, `open` itself looks for a store around it whose no
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
 from typing import Any
@@ -19,6 +18,7 @@ from zarrscope.nodes.detect import MAX_PARENTS, fetch
 from zarrscope.nodes.hierarchy import Hierarchy
 from zarrscope.nodes.internals import node_context
 from zarrscope.stores.address import REFERENCES, Address, open_store, parents, split_address, store_at
+from zarrscope.stores.chains import CHAINS
 
 ENDINGS = (".zarr", ".n5")
 """Endings of names that say by themselves that a hierarchy begins there."""
@@ -84,34 +84,22 @@ def _stores_around(address: Address, options: Mapping[str, Any] | None) -> Itera
     above, and a reference file one request if the name ends as those of reference files do."""
     if address.node_path or address.store_url.startswith(("zip:", "reference:")):
         return
-    if address.store_url.startswith("icechunk:"):
-        version, _, outer = address.store_url.partition("::")
-        for above in _repositories_above(Address(outer), options):
-            yield Address(f"{version}::{above.store_url}", above.node_path)
-        return
+    version, chain, outer = "", "", address.store_url
+    if outer.startswith("icechunk:"):  # the node in a version of a repository
+        version, chain, outer = outer.partition("::")
     from zarrscope.stores.icechunk import REPOSITORY_SCHEMES, is_repository  # only failed addresses need it
 
-    for above in islice(parents(address), 1, MAX_PARENTS + 1):
+    for above in islice(parents(Address(outer)), 1, MAX_PARENTS + 1):
         scheme, bare = above.store_url.partition(":")[0], above.store_url.partition("?")[0].lower()
         try:
-            if bare.endswith(REFERENCES):
+            if bare.endswith(REFERENCES) and not version:
                 if not bare.endswith(".json") and not fetch(store_at(above.store_url, "r", options), [_OF_PARQUET]):
                     continue
                 yield Address(f"reference://::{above.store_url}", above.node_path)
             elif scheme in REPOSITORY_SCHEMES and is_repository(store_at(above.store_url, "r", options)):
-                yield above
+                yield Address(f"{version}{chain}{above.store_url}", above.node_path)
         except ZarrscopeError:
             continue
-
-
-def _repositories_above(place: Address, options: Mapping[str, Any] | None) -> Iterator[Address]:
-    """Yields the places above that are Icechunk repositories, the innermost first, with the node that `place` is."""
-    from zarrscope.stores.icechunk import is_repository
-
-    for above in islice(parents(place), 1, MAX_PARENTS + 1):
-        with suppress(ZarrscopeError):
-            if is_repository(store_at(above.store_url, "r", options)):
-                yield above
 
 
 def _holds(hierarchy: Hierarchy, path: str) -> bool:
@@ -140,7 +128,7 @@ def _places_around(text: str) -> Iterator[Address]:
     except ZarrscopeError:
         return
     scheme = address.store_url.partition(":")[0]
-    if address.node_path or address.dialect or scheme in ("zip", "reference", "icechunk"):
+    if address.node_path or address.dialect or scheme in CHAINS:
         return
     unbroken = scheme == "file"
     for above in islice(parents(address), 1, MAX_PARENTS + 1):

@@ -144,8 +144,9 @@ class _Pyramid:
     shapes: list[tuple[int, ...] | None]
     levels: list[_Steps]
     outer: _Steps
+    """The entry's own transformations; none if it has coordinate systems (0.6), because they then do not apply to
+    levels."""
     version: str
-    """Whether the entry has coordinate systems (0.6). The entry's own transformations then do not apply to levels."""
 
     @property
     def rank(self) -> int:

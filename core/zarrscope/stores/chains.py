@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from zarrscope.stores.icechunk_version import IcechunkVersion
 
+CHAINS = ("zip", "reference", "icechunk")
+"""The schemes of such URLs."""
+
 
 def chain_parts(url: str) -> tuple[str, str, str]:
     """("zip", "reference" or "icechunk", inner, "outer url") of a chain; ("", "", "") for another URL."""
-    if not url.startswith(("zip://", "reference://", "icechunk://")):
-        return "", "", ""
     scheme, _, rest = url.partition("://")
+    if scheme not in CHAINS:
+        return "", "", ""
     inner, _, outer = rest.partition("::")
     return scheme, inner, outer
 

@@ -38,7 +38,7 @@ class MappingStore(Store):
         try:
             return bytes(memoryview(value).cast("B")) if not isinstance(value, bytes) else value
         except TypeError:
-            # The mapping that a MemoryStore of zarr-python keeps holds objects which only zarr-python may replace
+            # The mapping that a MemoryStore of zarr-python keeps holds objects that only zarr-python may replace.
             theirs = type(value).__module__.startswith("zarr.")
             raise Unreadable(
                 f"The mapping holds an object of type {type(value).__name__} instead of bytes",

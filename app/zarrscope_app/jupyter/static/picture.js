@@ -104,7 +104,8 @@ function makeStage(ui, id) {
     ui.line.tell("painted", id);
   }
   function say() {
-    const reason = (!frame.blocked && frame.over) || frame.broken || "", sentence = frame.blocked || (reason && reason === frame.over ? "" : frame.sentence) || "";
+    const alone = !frame.blocked && frame.over;  // the reason why no tile could be read stands alone
+    const reason = alone || frame.broken || "", sentence = frame.blocked || (alone ? "" : frame.sentence || "");
     over.title = reason;
     refill(over, sentence, reason ? el("div", { class: sentence ? "" : "alone" }, reason) : "", frame.blocked ? el("button", { onclick: () => ui.line.send("slice.load_anyway") }, ui.words.load) : "");
   }

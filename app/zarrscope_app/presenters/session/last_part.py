@@ -9,8 +9,8 @@ def last_part(url: str) -> str:
     """The last part of an address: "cells.zarr", also of "cells.zarr::images/0", which names a node; "" for an address
     without parts. After "::" of an address that begins with "zip://" or "reference://" follows the outer address. The
     version of an Icechunk repository follows its name: "cells @tag.v1"."""
-    if url.startswith("icechunk://@"):
-        version, _, repository = url[11:].partition("::")
+    if url.startswith("icechunk://"):
+        version, _, repository = url.removeprefix("icechunk://").partition("::")
     else:
         repository, _, version = url.partition("|icechunk:")
     if (version := version.removeprefix("//")).startswith("@"):

@@ -190,9 +190,14 @@ def list_children(
     if node.kind != "group":
         return None
     opened(node, member_titles(node))
+
+    def read(found: Sequence[Child]) -> None:
+        if names := names_in(node, found):
+            opened(node, names)
+
     try:
         patient = not hierarchy.store.remote or not hierarchy.store.listable or hierarchy.consolidated
-        Arrivals(node, send, cancelled, patient=patient, read=lambda found: opened(node, names_in(node, found))).run()
+        Arrivals(node, send, cancelled, patient=patient, read=read).run()
     except Unsupported as error:
         if error.feature != "listing":
             raise
@@ -240,7 +245,7 @@ def inspected(
 
 def names_in(group: Group, children: Sequence[Child]) -> dict[str, str]:
     """Path → the name that an image among the children of a series states; the documents of `children` were read."""
-    return stated_names(group, {child.name: child.attributes for child in children if child.kind == "group"})
+    return stated_names(group, ((child.name, child.attributes) for child in children if child.kind == "group"))
 
 
 def detail(child: Child) -> str:

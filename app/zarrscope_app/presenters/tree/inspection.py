@@ -108,7 +108,7 @@ class Inspection:
 
         def work(cancelled: Callable[[], bool]) -> dict[int, str]:
             found = attributes_beneath(node_context(group.hierarchy), group.path, asked, cancelled)
-            names.update(stated_names(group, found))
+            names.update(stated_names(group, found.items()))
             return {asked[name]: group_icon(attributes) for name, attributes in found.items()}
 
         def done(outcome: JobResult[dict[int, str]]) -> None:
