@@ -40,6 +40,7 @@ def place(demo: Path, tmp_path: Path, robot: QtRobot) -> Path:
     shutil.copytree(demo, place)
     robot.open(str(place), writable=True)
     robot.wait(lambda: robot.window.tree.current_row() is not None, "a row")
+    robot.wait(lambda: robot.session.nodes.may("build-levels", "/"), "an open hierarchy")
     return place
 
 
@@ -164,17 +165,26 @@ def test_it_is_converted_beside(robot: QtRobot, place: Path, tmp_path: Path) -> 
     assert contents(LocalStore(place)) == before
 
 
+def test_no_dialog_is_shown_before_the_hierarchy_is_open(robot: QtRobot, demo: Path) -> None:
+    robot.open(str(demo), writable=True)
+    assert robot.session.hierarchy is None
+    robot.window.run("build-levels")
+    assert robot.window.nodes.dialog is None
+
+
 def test_no_line_of_a_form_is_cut_where_the_screen_has_room(robot: QtRobot, place: Path) -> None:
     """The dialog grows when its notes arrive; the form scrolls only if the screen is too small for it."""
     robot.window.run("build-levels")
     dialog = robot.window.nodes.dialog
     assert dialog is not None
-    robot.session.nodes.set_field("levels", "2")
-    robot.wait(lambda: bool(dialog.plan.toPlainText()), "the plan")
     (scroll,) = dialog.findChildren(QScrollArea)
     bar, inside = scroll.verticalScrollBar(), scroll.widget()
     assert bar is not None
     assert inside is not None
+    robot.wait(lambda: robot.session.nodes.state.at_fault == "levels", "a plan that cannot be made")
+    robot.wait(lambda: bar.maximum() == 0, "a form that needs no scrolling, with a sentence alone beneath it")
+    robot.session.nodes.set_field("levels", "2")
+    robot.wait(lambda: bool(dialog.plan.toPlainText()), "the plan")
     robot.wait(lambda: bar.maximum() == 0, "a form that needs no scrolling")
     for row in dialog.rows.values():
         assert row.hint.height() >= row.hint.heightForWidth(row.hint.width())

@@ -183,7 +183,7 @@ class NodeDialog(QDialog):
         high = edges.top() + edges.bottom() + 3 * outer.spacing() + self._below.sizeHint().height()
         high += self._inside.totalHeightForWidth(inner)
         high += self.plan.minimumHeight() + 2 * self._inside.spacing()  # the layout's height does not include the plan
-        high += sum(label.heightForWidth(inner) for label in (self.sentence, self.mark))
+        high += sum(label.heightForWidth(inner) for label in (self.sentence, self.mark) if not label.isHidden())
         self.resize(width, max(self.height(), min(high, most)))
 
     def _start(self) -> None:
@@ -202,6 +202,8 @@ class NodeDialog(QDialog):
             self.rows[field.id].paint(field)
         self.sentence.setText(state.sentence)
         self.mark.setText(state.final or state.undo)
+        for label in (self.sentence, self.mark):
+            label.setHidden(not label.text())  # an empty label takes a line, but states no height
         palette = self.palette()
         color = warning(current_palette()) if state.final else quiet(current_palette())
         palette.setColor(Role.WindowText, color)

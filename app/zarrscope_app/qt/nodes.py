@@ -75,8 +75,9 @@ class NodeActions:
 
     def _plan(self, session: Session, act: str) -> None:
         session.nodes.begin(act, session.state.path)
-        self.dialog = NodeDialog(session.nodes, self._parent)
-        self.dialog.open()
+        if session.nodes.state.act:  # otherwise the hierarchy is not open yet
+            self.dialog = NodeDialog(session.nodes, self._parent)
+            self.dialog.open()
 
     def mend(self, path: str, id: str) -> None:
         """Goes to a node and runs the command that corrects its problem."""
