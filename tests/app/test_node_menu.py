@@ -77,7 +77,7 @@ ACTIONS = [
     ("/", "create-group", {"to": "/tables"}, "/tables", "New group"),
     ("/labels", "create-array", {"to": "/labels/new", "shape": "64, 64"}, "/labels/new", "New array"),
     ("/", "add-labels", {"name": "membranes"}, "/labels/membranes", "New label image"),
-    ("/", "build-levels", {"levels": "2", "factor": "4"}, "/", "Build pyramid levels of"),
+    ("/", "build-levels", {"levels": "2", "factor": "4"}, "/", "Build pyramid levels"),
     (LABELS, "move-node", {"to": "/old/nuclei"}, "/old/nuclei", "Move nuclei"),
     (LABELS, "copy-node", {"to": MASKS}, MASKS, "Copy nuclei"),
     ("/2", "copy-node", {}, "/2-copy", "Copy 2"),

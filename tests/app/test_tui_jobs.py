@@ -399,7 +399,7 @@ def test_stopped_levels_leave_the_former_ones(tmp_path: Path, held: None) -> Non
     async def steps(hand: Hand) -> None:
         await hand.select("/")
         await hand.begin("build-levels", levels="3")
-        await hand.stop("Build pyramid levels of", "building: ", " chunks")
+        await hand.stop("Build pyramid levels", "building: ", " chunks")
         await hand.says(strings.STOPPED)
         assert levels_of(place) == before[0]
         assert (array(str(place), "/1") == before[1]).all()

@@ -228,22 +228,16 @@ class NodesPresenter:
 
     # ------------------------------------------------------------------ doing
     def carry_out(self) -> None:
-        """Carries out the planned action as a job. If a field keeps the plan from being made, its error is shown
-        instead; otherwise does nothing while the plan is incomplete."""
+        """Carries out the planned action as a job. If a field keeps the plan from being made, the sentence becomes the
+        error of that field; otherwise does nothing while the plan is incomplete."""
         state = self.state
         if state.ready:
             self.cancel()
             self._run(state)
-        elif not state.field(state.at_fault).error:  # an error that was there already is more precise
-            self._put(
-                replace(
-                    state,
-                    fields=tuple(
-                        with_error(field, state.sentence) if field.id == state.at_fault else field
-                        for field in state.fields
-                    ),
-                )
-            )
+        elif state.at_fault and not state.field(state.at_fault).error:  # an error that was there is more precise
+            error, at = state.sentence, state.at_fault
+            fields = tuple(with_error(field, error) if field.id == at else field for field in state.fields)
+            self._put(replace(state, fields=fields, sentence=""))
 
     def rename(self, path: str, name: str) -> None:
         """Gives the node another name in its group, without showing a plan, because nothing can be lost."""

@@ -124,10 +124,11 @@ LARGE_CHUNK = 256 << 20
 
 
 def title(act: str, name: str) -> str:
-    """The title of the dialog and of the job: "Move nuclei"."""
+    """The title of the dialog and of the job: "Move nuclei"; the root has no name."""
     if act in ("create-group", "create-array", "add-labels", "consolidate", "restore", "empty-trash"):
         return _TITLES[act]
-    return f"{_TITLES.get(act, BUTTONS.get(act, ''))} {strings.clean(name, 60)}".rstrip()
+    told = _TITLES.get(act, BUTTONS.get(act, ""))
+    return f"{told} {strings.clean(name, 60)}" if name else told.removesuffix(" of")
 
 
 def see_field(label: str) -> str:
