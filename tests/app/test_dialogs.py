@@ -5,10 +5,12 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from qtpy.QtCore import Qt
 from qtpy.QtWidgets import (
     QAbstractButton,
     QAbstractItemView,
@@ -18,6 +20,8 @@ from qtpy.QtWidgets import (
     QDialog,
     QLineEdit,
     QPlainTextEdit,
+    QPushButton,
+    QScrollArea,
     QScrollBar,
     QTextEdit,
     QWidget,
@@ -33,6 +37,7 @@ from zarrscope_app.qt.credentials import CredentialsDialog
 from zarrscope_app.qt.export_dialog import ExportDialog
 from zarrscope_app.qt.node_form import NodeDialog
 from zarrscope_app.qt.review import CloseQuestion
+from zarrscope_app.qt.saved_views import ViewDialog
 
 pytestmark = pytest.mark.needs("qt", "display")
 CONTROLS = (
@@ -46,8 +51,8 @@ FIELDS = (
 )
 
 
-def plan_of(act: str) -> Callable[[Session, QWidget], QDialog]:
-    def made(session: Session, parent: QWidget) -> QDialog:
+def plan_of(act: str) -> Callable[[Session, QWidget], NodeDialog]:
+    def made(session: Session, parent: QWidget) -> NodeDialog:
         session.nodes.begin(act, "/")
         return NodeDialog(session.nodes, parent)
 
@@ -60,6 +65,7 @@ DIALOGS: dict[str, Callable[[Session, QWidget], QDialog]] = {
         CredentialsQuestion("T", "S", "N", FIELDS, "Go", "", ""), parent
     ),
     "close": lambda _, parent: CloseQuestion(Closing("T", "S", "-a\n+b", "Save", True, False), parent),
+    "view": lambda _, parent: ViewDialog(parent),
     **{f"node: {act}": plan_of(act) for act in ACTS},
 }
 
@@ -107,8 +113,61 @@ def test_every_control_of_a_dialog_has_a_name(qtbot: Any, opened: tuple[QWidget,
         dialog.reject()
 
 
+def test_no_form_of_an_action_has_a_scroll_bar(qtbot: Any, opened: tuple[QWidget, Session]) -> None:
+    """Forms whose fields have no hints opened too low. The area that scrolls took the focus before the first field."""
+    window, session = opened
+    for act in ACTS:
+        dialog = plan_of(act)(session, window)
+        dialog.open()
+        try:
+            (scroll,) = dialog.findChildren(QScrollArea)
+            assert scroll.focusPolicy() is Qt.FocusPolicy.NoFocus
+            qtbot.waitUntil(lambda: not session.nodes.state.planning, timeout=60_000)
+            seen = partial(fits_with_its_plan, dialog, scroll, bool(session.nodes.state.lines))
+            qtbot.waitUntil(seen, timeout=60_000)
+        finally:
+            dialog.reject()
+
+
+def fits_with_its_plan(dialog: NodeDialog, scroll: QScrollArea, planned: bool) -> bool:
+    """Whether nothing has to be scrolled, and the field for the plan is visible only if there is one."""
+    bar = scroll.verticalScrollBar()
+    return bar is not None and bar.maximum() == 0 and dialog.plan.isVisible() == planned
+
+
+def test_the_form_of_an_array_says_a_hint_once_and_return_leads_to_its_field(
+    qtbot: Any, opened: tuple[QWidget, Session]
+) -> None:
+    window, session = opened
+    dialog = plan_of("create-array")(session, window)
+    dialog.open()
+    try:
+        shape = dialog.rows["shape"]
+        qtbot.waitUntil(lambda: session.nodes.state.at_fault == "shape" and bool(shape.hint.text()), timeout=60_000)
+        qtbot.waitUntil(lambda: dialog.sentence.isHidden(), timeout=60_000)
+        qtbot.keyClick(dialog, Qt.Key.Key_Return)
+        qtbot.waitUntil(lambda: bool(session.nodes.state.field("shape").error), timeout=60_000)
+        assert dialog.focusWidget() is shape.editor
+        assert dialog.isVisible(), "nothing was carried out"
+    finally:
+        dialog.reject()
+
+
+def test_a_text_that_is_no_view_cannot_be_opened(qtbot: Any, opened: tuple[QWidget, Session]) -> None:
+    window, _ = opened
+    dialog = ViewDialog(window)
+    dialog.open()
+    try:
+        (confirm,) = [each for each in dialog.findChildren(QPushButton) if each.isDefault()]
+        for text, may in (("", False), ("cells", False), ("zarrscope:eNo", True)):
+            dialog.text.setText(text)
+            assert confirm.isEnabled() == may
+    finally:
+        dialog.reject()
+
+
 def test_every_dialog_is_visited() -> None:
     for found in pkgutil.iter_modules(zarrscope_app.qt.__path__):
         importlib.import_module(f"zarrscope_app.qt.{found.name}")
     own = {each.__name__ for each in QDialog.__subclasses__() if each.__module__.startswith("zarrscope_app.qt")}
-    assert own == {"CloseQuestion", "CredentialsDialog", "ExportDialog", "NodeDialog"}
+    assert own == {"CloseQuestion", "CredentialsDialog", "ExportDialog", "NodeDialog", "ViewDialog"}

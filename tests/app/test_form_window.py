@@ -189,6 +189,34 @@ def test_the_review_gives_the_changes_as_commands_that_show_the_same(
     assert attributes(place)["n"] == -1
 
 
+def test_the_review_has_room_for_its_lines_and_esc_closes_it(qtbot: Any, shown: Callable[[str], Window]) -> None:
+    """In a window of 900 x 600 the removed value was visible, and the one in its place was not."""
+    from qtpy.QtCore import Qt
+    from qtpy.QtGui import QTextCursor
+
+    window = shown("image")
+    window.resize(900, 600)
+    session = window.workspace.current
+    assert session is not None
+    session.edit.edit("/ome/multiscales/0/datasets/0/coordinateTransformations/0/scale/0", "0.25")
+    qtbot.waitUntil(lambda: session.edit.state.changes == 1, timeout=MILLISECONDS)
+    window.run("review")
+    text = window.form.diff.text
+    qtbot.waitUntil(text.hasFocus, timeout=MILLISECONDS)
+    added = text.document()
+    assert added is not None
+    found = added.find("0.25")
+    assert not found.isNull()
+
+    def seen(cursor: QTextCursor) -> bool:
+        return bool(text.viewport().rect().contains(text.cursorRect(cursor)))
+
+    qtbot.waitUntil(lambda: seen(found), timeout=MILLISECONDS)
+    qtbot.keyClick(text, Qt.Key.Key_Escape)
+    assert window.form.diff.isHidden()
+    assert window.form.has_keyboard
+
+
 def press_find(qtbot: Any, window: Window, text: str) -> None:
     """Presses Ctrl+F in the form, and types a text to search for."""
     from qtpy.QtCore import Qt

@@ -19,8 +19,8 @@ from textual import events
 import zarrscope
 from narrowing import as_array
 from terminal_hand import Screen, explore
-from zarrscope_app.presenters import strings_terminal as words
 from zarrscope_app.presenters.commands import COMMANDS, OFFERS
+from zarrscope_app.presenters.session.bookmarks import bookmarked
 from zarrscope_app.tui import picture as pictures
 from zarrscope_app.tui.app import Explorer
 from zarrscope_app.tui.characters import REST_TOLERANCE, TOLERANCE, CellRendering
@@ -293,7 +293,7 @@ def test_a_view_is_bookmarked_and_found_again(place: str) -> None:
         await screen.until(lambda: "Bookmark" in screen.sheet(), "bookmarks are shown")
         await screen.press("enter")
         assert len(screen.app.bookmarks.items) == 1
-        said = words.bookmarked(screen.app.bookmarks.items[0].label)
+        said = bookmarked(screen.app.bookmarks.items[0].label)
         await screen.until(lambda: said in [str(note.message) for note in screen.app._notifications], "it is said")
         screen.session.select("/alpha")
         await screen.ready()

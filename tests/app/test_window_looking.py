@@ -16,6 +16,7 @@ from qtpy.QtGui import QImage
 
 import zarrscope
 from qt_robot import QTest, QtRobot
+from zarrscope_app.presenters.commands import LABELS
 from zarrscope_app.qt.export_dialog import ExportDialog
 
 PLANES, SIDE = 6, 24
@@ -165,6 +166,25 @@ def test_a_bookmark_is_chosen_from_its_menu(robot: QtRobot) -> None:
     (label,) = [bookmark.label for bookmark in robot.window.workspace.bookmarks]
     next(action for action in menu.actions() if action.text() == label).trigger()
     robot.wait(lambda: robot.session.slice.index[0] == 4, "the plane of the bookmark")
+
+
+def test_no_bookmark_replaces_that_of_another_view(robot: QtRobot) -> None:
+    """Two details of one plane have the same label; so have images of the same name in two folders."""
+    window = robot.window
+    said: list[str] = []
+    bar = window.statusBar()
+    assert bar is not None
+    bar.messageChanged.connect(lambda text: said.append(text))
+    menu = window.menus.menus["bookmarks"]
+    for gamma in (1.0, 1.0, 2.0):
+        robot.session.slice.set_gamma(0, gamma)
+        menu.aboutToShow.emit()
+        next(action for action in menu.actions() if action.text() == LABELS["bookmark-add"]).trigger()
+    first, second = [bookmark.label for bookmark in window.workspace.bookmarks]
+    assert second == f"{first} (2)"
+    assert f"Bookmarked: {second}." in said
+    window.workspace.remove_bookmark(first)
+    assert [bookmark.label for bookmark in window.workspace.bookmarks] == [second]
 
 
 def test_a_view_is_copied_and_pasted(robot: QtRobot) -> None:

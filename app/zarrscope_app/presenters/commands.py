@@ -383,6 +383,7 @@ LABELS = {
     "table-rows": "Axis down",
     "value": "Value",
     "view-copied": "The view was copied: one text to send, to paste here, or for zarrscope open.",
+    "view-missing": "The clipboard contains no view. Paste the text of one here (zarrscope:…).",
     "view-to-paste": "Text of a view (zarrscope:…)",
     "value-typed": "Value: JSON (0.5, [1, 2], true, null), or plain text",
     "values": "Values",

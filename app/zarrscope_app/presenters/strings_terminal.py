@@ -110,11 +110,6 @@ def table_part(source: str, down: str, across: str, columns: range, of: int, fix
     return " · ".join(part for part in (shape, shown, indices, source) if part)
 
 
-def bookmarked(label: str) -> str:
-    """The message after a view was bookmarked."""
-    return f"Bookmarked: {visible(label)}."
-
-
 def job_line(name: str, progress: float | None, text: str) -> str:
     """A running job: "Copy nuclei 12 % · copying: 1,536 values · ^X stops it"."""
     share = "" if progress is None else f" {round(progress * 100)} %"

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from zarrscope_app.presenters import Session
+from zarrscope_app.presenters import Session, strings
 from zarrscope_app.presenters.commands import LABELS, command
 from zarrscope_app.qt.toolkit.core import Qt
 from zarrscope_app.qt.toolkit.widgets import (
@@ -53,7 +53,8 @@ class ExportDialog(QDialog):
         self.sentence, self.notes = Label(), Label()
         for label in (self.sentence, self.notes):
             label.setWordWrap(True)
-        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel)
+        buttons = QDialogButtonBox()
+        buttons.addButton(strings.CANCEL, QDialogButtonBox.ButtonRole.RejectRole)
         self.go = QPushButton(command("export").label.rstrip("…"))
         buttons.addButton(self.go, QDialogButtonBox.ButtonRole.ActionRole)
         buttons.rejected.connect(self.reject)

@@ -99,7 +99,7 @@ class AttributesPane(QWidget):
         self._ways = FormViewButtons()
         self._ways.asked.connect(self._show_way)
         self.diff = DiffView()
-        self.diff.closed.connect(lambda: self.show_diff(False))
+        self.diff.closed.connect(lambda: (self.show_diff(False), self.focus_form()))
         self.diff.asked.connect(self.asked)
         self.conflict = ConflictView()
         self.conflict.resolved.connect(self._resolve)
@@ -171,9 +171,12 @@ class AttributesPane(QWidget):
 
     def show_diff(self, shown: bool = True) -> None:
         """Opens or closes the list of changes beneath the form."""
+        opens = shown and self.diff.isHidden()
         self.diff.setVisible(shown)
         if shown and self._presenter is not None:
             self.diff.show_diff(self._presenter.diff().unified)
+        if opens:
+            self.diff.enter()
 
     def commit(self) -> None:
         """Applies the text of an open editor, because closing or saving should include it."""

@@ -12,7 +12,7 @@ from zarrscope_app.presenters.commands import LABELS
 from zarrscope_app.presenters.nodes.acts import ActField
 from zarrscope_app.presenters.nodes.presenter import NodesPresenter
 from zarrscope_app.qt.toolkit.core import Qt
-from zarrscope_app.qt.toolkit.gui import QGuiApplication
+from zarrscope_app.qt.toolkit.gui import QGuiApplication, QKeyEvent
 from zarrscope_app.qt.toolkit.widgets import (
     QComboBox,
     QDialog,
@@ -125,9 +125,11 @@ class NodeDialog(QDialog):
         self.plan.setAccessibleName(LABELS["plan"])
         self.plan.setMinimumHeight(self.plan.fontMetrics().lineSpacing() * _PLAN_LINES)
         self.plan.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Ignored)
+        self.plan.hide()  # until the first plan is made; an empty field would look like one to fill in
         column.addWidget(self.plan, 1)
         scroll = QScrollArea()
         scroll.setFrameShape(QFrame.Shape.NoFrame)
+        scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # the fields in it take the focus, and it scrolls to them
         scroll.setWidgetResizable(True)
         scroll.setWidget(inside)
         outer = QVBoxLayout(self)
@@ -157,10 +159,10 @@ class NodeDialog(QDialog):
     def _buttons(self, label: str, danger: bool) -> QDialogButtonBox:
         buttons = QDialogButtonBox()
         role = QDialogButtonBox.ButtonRole.DestructiveRole if danger else QDialogButtonBox.ButtonRole.AcceptRole
-        act, cancel = buttons.addButton(label, role), buttons.addButton(QDialogButtonBox.StandardButton.Cancel)
+        act = buttons.addButton(label, role)
+        cancel = buttons.addButton(strings.CANCEL, QDialogButtonBox.ButtonRole.RejectRole)
         assert act is not None
         assert cancel is not None
-        cancel.setText(strings.CANCEL)
         act.setAutoDefault(not danger)
         act.setDefault(not danger)
         cancel.setDefault(danger)
@@ -181,8 +183,11 @@ class NodeDialog(QDialog):
         edges = outer.contentsMargins()
         inner = width - edges.left() - edges.right()
         high = edges.top() + edges.bottom() + 3 * outer.spacing() + self._below.sizeHint().height()
-        high += self._inside.totalHeightForWidth(inner)
-        high += self.plan.minimumHeight() + 2 * self._inside.spacing()  # the layout's height does not include the plan
+        # A layout without wrapped texts states no height for a width.
+        wraps = self._inside.hasHeightForWidth()
+        high += self._inside.totalHeightForWidth(inner) if wraps else self._inside.totalSizeHint().height()
+        if not self.plan.isHidden():  # the layout's height does not include the plan
+            high += self.plan.minimumHeight() + 2 * self._inside.spacing()
         high += sum(label.heightForWidth(inner) for label in (self.sentence, self.mark) if not label.isHidden())
         self.resize(width, max(self.height(), min(high, most)))
 
@@ -200,7 +205,7 @@ class NodeDialog(QDialog):
         self._add_rows()
         for field in state.fields:
             self.rows[field.id].paint(field)
-        self.sentence.setText(state.sentence)
+        self.sentence.setText(state.beneath)
         self.mark.setText(state.final or state.undo)
         for label in (self.sentence, self.mark):
             label.setHidden(not label.text())  # an empty label takes a line, but states no height
@@ -214,8 +219,18 @@ class NodeDialog(QDialog):
         text = "\n".join(state.lines)
         if text != self.plan.toPlainText():
             self.plan.setPlainText(text)
+        self.plan.setVisible(bool(text) or not self.plan.isHidden())  # once seen it stays, so that no line jumps
         self.act.setEnabled(state.ready)
         self._fit()
+
+    def keyPressEvent(self, event: QKeyEvent | None) -> None:
+        assert event is not None
+        fault = self._presenter.state.at_fault
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and fault in self.rows:
+            self._presenter.carry_out()  # shows the reason at the field, because there is no plan
+            self.rows[fault].editor.setFocus()
+        else:
+            super().keyPressEvent(event)
 
     def _carry_out(self) -> None:
         self._presenter.carry_out()

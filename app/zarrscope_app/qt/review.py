@@ -8,11 +8,12 @@ from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.commands import LABELS, command
 from zarrscope_app.presenters.form.view_models import Closing
 from zarrscope_app.qt.toolkit.core import Qt, Signal
-from zarrscope_app.qt.toolkit.gui import QSyntaxHighlighter, QTextCharFormat
+from zarrscope_app.qt.toolkit.gui import QKeyEvent, QSyntaxHighlighter, QTextCharFormat
 from zarrscope_app.qt.toolkit.widgets import (
     QDialog,
     QDialogButtonBox,
     QPlainTextEdit,
+    QSplitter,
     QToolButton,
     QVBoxLayout,
     QWidget,
@@ -85,6 +86,24 @@ class DiffView(QWidget):
         column.setSpacing(2)
         column.addLayout(row)
         column.addWidget(self.text)
+
+    def enter(self) -> None:
+        """Takes the height of all lines, but at most two thirds of the splitter, and the focus, so that the arrows
+        scroll and Esc closes."""
+        beside = self.parentWidget()
+        if isinstance(beside, QSplitter):
+            rest = self.minimumSizeHint().height() - self.text.minimumSizeHint().height()
+            lines = self.text.blockCount() * self.text.fontMetrics().lineSpacing()
+            high = sum(beside.sizes())
+            wanted = min(lines + rest + 4 * self.text.frameWidth() + 8, high * 2 // 3)
+            beside.setSizes([high - wanted, 0, wanted])
+        self.text.setFocus()
+
+    def keyPressEvent(self, event: QKeyEvent | None) -> None:
+        if event is not None and event.key() == Qt.Key.Key_Escape:
+            self.closed.emit()
+        else:
+            super().keyPressEvent(event)
 
     def show_diff(self, unified: str) -> None:
         """Shows `unified`, or that there are no changes."""

@@ -6,14 +6,46 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from zarrscope.errors import ZarrscopeError
-from zarrscope_app.presenters import Workspace
+from zarrscope_app.presenters import Workspace, strings
 from zarrscope_app.presenters.commands import LABELS, command
 from zarrscope_app.presenters.session.state_text import is_view
+from zarrscope_app.qt.toolkit.core import Qt
 from zarrscope_app.qt.toolkit.gui import QGuiApplication
-from zarrscope_app.qt.toolkit.widgets import QInputDialog, QLineEdit, QMenu
+from zarrscope_app.qt.toolkit.widgets import QDialog, QDialogButtonBox, QLineEdit, QMenu, QVBoxLayout, QWidget
 
-from .text import literal
+from .text import Label, literal
 from .theme import icon
+
+_WIDTH = 560
+
+
+class ViewDialog(QDialog):
+    """Asks for the text of a view. Only a text that begins like one can be opened."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setWindowModality(Qt.WindowModality.WindowModal)
+        self.setWindowTitle(command("paste-view").label.rstrip("…"))
+        told = Label(LABELS["view-missing"])
+        told.setWordWrap(True)
+        self.text = QLineEdit()
+        self.text.setAccessibleName(LABELS["view-to-paste"])
+        buttons = QDialogButtonBox()
+        confirm = buttons.addButton(LABELS["open"], QDialogButtonBox.ButtonRole.AcceptRole)
+        cancel = buttons.addButton(strings.CANCEL, QDialogButtonBox.ButtonRole.RejectRole)
+        assert confirm is not None
+        assert cancel is not None
+        confirm.setDefault(True)
+        confirm.setEnabled(False)
+        confirm.clicked.connect(self.accept)
+        cancel.clicked.connect(self.reject)
+        self.text.textChanged.connect(lambda text: confirm.setEnabled(is_view(text)))
+        column = QVBoxLayout(self)
+        column.setSpacing(12)
+        for part in (told, self.text, buttons):
+            column.addWidget(part)
+        self.resize(_WIDTH, self.sizeHint().height())
 
 
 class Views:
@@ -21,9 +53,9 @@ class Views:
     command."""
 
     def __init__(
-        self, workspace: Workspace, failed: Callable[[BaseException], None], say: Callable[[str], None]
+        self, workspace: Workspace, failed: Callable[[BaseException], None], say: Callable[[str], None], parent: QWidget
     ) -> None:
-        self._workspace, self._failed, self._say = workspace, failed, say
+        self._workspace, self._failed, self._say, self._parent = workspace, failed, say, parent
 
     def copy(self) -> None:
         """Copies the displayed view to the clipboard."""
@@ -37,12 +69,12 @@ class Views:
         """Opens the view that the clipboard contains; if it contains none, asks the person for the text of a view."""
         clipboard = QGuiApplication.clipboard()
         text = clipboard.text() if clipboard is not None else ""
-        if not is_view(text):
-            title = command("paste-view").label.rstrip("…")
-            text, given = QInputDialog.getText(None, title, LABELS["view-to-paste"], QLineEdit.EchoMode.Normal)
-            if not given:
-                return
-        self.show(text)
+        if is_view(text):
+            self.show(text)
+            return
+        dialog = ViewDialog(self._parent)
+        dialog.accepted.connect(lambda: self.show(dialog.text.text()))
+        dialog.open()
 
     def show(self, text: str) -> None:
         """Opens the view that a text describes."""
@@ -63,7 +95,7 @@ class Views:
         add = menu.addAction(LABELS["bookmark-add"])
         assert add is not None
         add.setEnabled(self._workspace.current is not None)
-        add.triggered.connect(self._workspace.add_bookmark)
+        add.triggered.connect(lambda _=False: self._say(self._workspace.add_bookmark()))
         menu.addSeparator()
         bookmarks = self._workspace.bookmarks
         for bookmark in bookmarks:

@@ -66,7 +66,7 @@ class Window(QMainWindow):
         self.bridge = Bridge()
         self._status_soon = CoalescedCall(self.bridge.post, self._status)
         self.workspace = Workspace(self.bridge.post, settings)
-        self.views = Views(self.workspace, self.tell, self._say)
+        self.views = Views(self.workspace, self.tell, self._say, self)
         self._settings, self._new_window = settings, new_window
         self._session: Session | None = None
         self._shown: tuple[Session, SessionState] | None = None

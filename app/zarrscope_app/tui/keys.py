@@ -19,6 +19,7 @@ from zarrscope_app.presenters import strings_terminal as words
 from zarrscope_app.presenters.commands import COMMANDS, IN_TERMINALS, LABELS, NODE_COMMANDS, OFFERS, terminal_keys
 from zarrscope_app.presenters.form.presenter import EditStatus
 from zarrscope_app.presenters.session.actions import ACTIONS, choose_axis_key, open_name, perform, toggle_channel
+from zarrscope_app.presenters.session.bookmarks import bookmarked
 from zarrscope_app.presenters.session.state_text import is_view
 from zarrscope_app.tui.application import Application
 from zarrscope_app.tui.asking import ask_export, ask_node_act, ask_to_write, edit_outside
@@ -356,9 +357,7 @@ class Keyboard:
     def _bookmark(self, text: str | None) -> None:
         marks = self.app.bookmarks
         if text == "+":
-            label = self.session.bookmark_label
-            marks.add(label, self.session.view_text())
-            self.app.notify(words.bookmarked(label))
+            self.app.notify(bookmarked(marks.add(self.session.bookmark_label, self.session.view_text())))
         elif text == "-":
             items = [(mark.label, mark.label, "") for mark in marks.items]
             self.app.show_sheet(Picker(words.REMOVE_BOOKMARK, items), lambda label: marks.remove(label or ""))

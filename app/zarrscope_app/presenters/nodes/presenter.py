@@ -78,6 +78,11 @@ class NodesState:
         """The new path of the node, for an action whose form has one."""
         return self.field("to").text
 
+    @property
+    def beneath(self) -> str:
+        """The sentence for beneath the form: without one that the hint of a field says already."""
+        return "" if self.sentence == self.field(self.at_fault).hint else self.sentence
+
     def field(self, id: str) -> ActField:
         """The field of this id; an empty one if the form has none."""
         return next((field for field in self.fields if field.id == id), ActField(id, ""))

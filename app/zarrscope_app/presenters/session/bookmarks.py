@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import json
+from itertools import count
 
 from zarrscope.model.frozen import frozen
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.settings import Settings
 
 MAX_BOOKMARKS = 100
+_LABEL = 90
+"""The most characters of a label."""
+
+
+def bookmarked(label: str) -> str:
+    """The message after a view was bookmarked."""
+    return f"Bookmarked: {strings.visible(label)}."
 
 
 @frozen
@@ -33,15 +41,22 @@ class Bookmarks:
         except (ValueError, RecursionError):
             return ()
         return tuple(
-            Bookmark(strings.clean(item["label"], 90), item["text"])
+            Bookmark(strings.clean(item["label"], _LABEL), item["text"])
             for item in (found if isinstance(found, list) else ())
             if isinstance(item, dict) and all(isinstance(item.get(name), str) for name in ("label", "text"))
         )[:MAX_BOOKMARKS]
 
-    def add(self, label: str, text: str) -> None:
-        """Saves a view; it replaces a bookmark of the same name."""
-        kept = [found for found in self.items if found.label != label]
-        self._keep([*kept, Bookmark(label, text)][-MAX_BOOKMARKS:])
+    def add(self, label: str, text: str) -> str:
+        """Saves a view, and returns its name. If another view has the name `label`, a number makes it unique: two
+        details of one plane have the same label, as have images of the same name in two folders."""
+        kept = [found for found in self.items if found.text != text]
+        taken = {found.label for found in kept}
+        label = name = strings.clean(label, _LABEL - 6)  # room for the number
+        numbers = count(2)
+        while name in taken:
+            name = f"{label} ({next(numbers)})"
+        self._keep([*kept, Bookmark(name, text)][-MAX_BOOKMARKS:])
+        return name
 
     def remove(self, label: str) -> None:
         """Removes the bookmark of this name."""

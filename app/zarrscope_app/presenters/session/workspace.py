@@ -17,7 +17,7 @@ from zarrscope.stores.address import absolute_address
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.coalesce import Post
 from zarrscope_app.presenters.form import words
-from zarrscope_app.presenters.session.bookmarks import Bookmark, Bookmarks
+from zarrscope_app.presenters.session.bookmarks import Bookmark, Bookmarks, bookmarked
 from zarrscope_app.presenters.session.dropped import Drop
 from zarrscope_app.presenters.session.kept_views import LastDisplaySettings
 from zarrscope_app.presenters.session.session import Session
@@ -238,11 +238,13 @@ class Workspace:
         """The bookmarked views, oldest first; a text that does not describe a view is left out."""
         return self._bookmarks.items
 
-    def add_bookmark(self) -> None:
-        """Saves the displayed view; it replaces a bookmark of the same name."""
-        if self._current is not None:
-            self._bookmarks.add(self._current.bookmark_label, self.view_text())
-            self.changed.emit()
+    def add_bookmark(self) -> str:
+        """Saves the displayed view. Returns the message about it; "" if no view is displayed."""
+        if self._current is None:
+            return ""
+        name = self._bookmarks.add(self._current.bookmark_label, self.view_text())
+        self.changed.emit()
+        return bookmarked(name)
 
     def remove_bookmark(self, label: str) -> None:
         """Removes the bookmark of this name."""
