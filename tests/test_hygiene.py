@@ -104,6 +104,21 @@ def test_no_note_opens_with_a_riddle() -> None:
     assert not found, "\n".join(found)
 
 
+CALLED_TOLD = re.compile(r"\b_?told(?:\(|: Callable|\.emit|\.connect)")
+
+
+def test_a_function_is_named_by_what_it_does() -> None:
+    """A reader of `told(...)` cannot say who tells what to whom; `report(...)` or `progress(...)` does."""
+    found = [
+        f"{path.relative_to(machine.ROOT)}:{number}: {line.strip()}"
+        for path in _tracked()
+        if path.suffix == ".py" and path.relative_to(machine.ROOT).parts[0] in ("core", "app")
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1)
+        if CALLED_TOLD.search(line)
+    ]
+    assert not found, "\n".join(found)
+
+
 def test_modules_are_short() -> None:
     sources = [p for p in _tracked() if p.suffix == ".py" and p.relative_to(machine.ROOT).parts[0] in ("core", "app")]
     lengths = {p.relative_to(machine.ROOT).as_posix(): p.read_text("utf-8").count("\n") for p in sources}

@@ -569,7 +569,7 @@ def test_the_window_draws_the_map(shelf: Shelf, qtbot: Any) -> None:
     qtbot.mouseClick(pane.map, Qt.MouseButton.LeftButton, pos=QPoint(int(wide * 1.5), int(high * 1.5)))
     qtbot.waitUntil(lambda: pane.title.text() == "Chunk 1, 1, 1", timeout=20_000)
     qtbot.mouseClick(pane.check, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: "decoded in" in pane.told.text(), timeout=20_000)
+    qtbot.waitUntil(lambda: "decoded in" in pane.about_chosen.text(), timeout=20_000)
     qtbot.mouseClick(pane.in_image, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: session.state.tab == "image", timeout=20_000)
     canvas = window.image.canvas

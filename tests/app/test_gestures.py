@@ -163,7 +163,7 @@ def test_a_missing_chunk_is_found_with_the_reason(opened: Open, tmp_path: Path) 
     chunks, presenter = task.window.tabs.pages["chunks"], task.session.tabs.presenters["chunks"]
     assert isinstance(presenter, ChunksPresenter)
     task.wait(lambda: "not stored" in chunks.legend.text() and chunks.title.text() == "Chunk 1, 2, 1, 0", "the chunk")
-    assert "the fill value 0" in chunks.told.text()
+    assert "the fill value 0" in chunks.about_chosen.text()
     assert not_none(presenter.state.chosen).items[0].text == "0/c/1/2/1/0"
     task.ends("See which chunk is missing, and why")
     (tmp_path / "gap.zarr/0/c/0/0/0/0").unlink()

@@ -224,7 +224,7 @@ def test_a_missing_chunk_is_found_with_the_reason(task: Task, tmp_path: Path) ->
     task.wait(chunks.missing.isVisible, "the map")
     task.click(chunks.missing)
     task.wait(lambda: chunks.title.text() == "Chunk 1, 2, 1, 0", "the chunk")
-    assert "the fill value 0" in chunks.told.text()
+    assert "the fill value 0" in chunks.about_chosen.text()
     task.ends("See which chunk is missing, and why")
 
 

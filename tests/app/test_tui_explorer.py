@@ -84,11 +84,11 @@ def test_a_plate_is_laid_out_and_opens_its_wells(plate: str) -> None:
         assert text[1].split() == ["1", "2", "3"]
         assert {line.split()[0] for line in text[2:] if line[:1].isalpha()} == {"A", "B"}
         await screen.press("right")
-        assert pane.told() == "A/2 · no image"
+        assert pane.cursor_text() == "A/2 · no image"
         await screen.press("down")
         assert pane.cell is not None
         assert pane.cell.path.strip("/") == "B/2"
-        assert "B/2" in pane.told()
+        assert "B/2" in pane.cursor_text()
         await screen.press("enter")
         await screen.until(lambda: screen.session.state.path == "/B/2", "the well is selected")
 

@@ -30,16 +30,16 @@ def change(
     dry_run: bool,
     yes: bool,
     as_json: bool,
-    told: Callable[[dict[str, Any]], str] | None = None,
+    wording: Callable[[dict[str, Any]], str] | None = None,
 ) -> None:
     """Runs `act` on the hierarchy. Without `dry_run` and `yes`, a dry run comes first, to ask before data is erased.
 
-    `told` words the result of `act` as a line for stdout, which --json replaces.
+    `wording` words the result of `act` as a line for stdout, which --json replaces.
     """
     from zarrscope.jsondoc.parse import parsed_once
 
     with parsed_once():  # keeps one parsed copy of a long document, not one per read
-        _changed(url, act, dry_run, yes, as_json, told)
+        _changed(url, act, dry_run, yes, as_json, wording)
 
 
 def _changed(
@@ -48,7 +48,7 @@ def _changed(
     dry_run: bool,
     yes: bool,
     as_json: bool,
-    told: Callable[[dict[str, Any]], str] | None,
+    wording: Callable[[dict[str, Any]], str] | None,
 ) -> None:
     hierarchy = opened_to_change(url)
     if not dry_run and not yes:
@@ -60,7 +60,7 @@ def _changed(
             say(f"Note: {note}.")
         ask(operation_text.erasing(log), yes)
     log = []
-    run_change(hierarchy.dry_run(log) if dry_run else hierarchy, act, log if dry_run else None, as_json, told)
+    run_change(hierarchy.dry_run(log) if dry_run else hierarchy, act, log if dry_run else None, as_json, wording)
 
 
 def run_change(
@@ -68,7 +68,7 @@ def run_change(
     act: Callable[[Any], dict[str, Any]],
     log: list[Any] | None,
     as_json: bool,
-    told: Callable[[dict[str, Any]], str] | None = None,
+    wording: Callable[[dict[str, Any]], str] | None = None,
 ) -> None:
     """Carries out `act` and prints its result. With `log`, `hierarchy` is one for a dry run that records in `log`, and
     these operations are printed instead."""
@@ -85,8 +85,8 @@ def run_change(
             say(f"Warning: {warning}")
     if as_json:
         show_json(done)
-    elif told is not None:
-        show(told(done))
+    elif wording is not None:
+        show(wording(done))
 
 
 def show_operations(log: list[Any], url: str, as_json: bool, notes: Sequence[str] = ()) -> None:
@@ -113,10 +113,10 @@ def ask(erasing: Sequence[Any], yes: bool) -> None:
         return
     from zarrscope_app.presenters.nodes import operation_text
 
-    told = operation_text.summary(erasing)
+    wording = operation_text.summary(erasing)
     if not sys.stdin.isatty():
         raise Failed(
-            f"This would erase data: {told}. --yes does it, --dry-run shows the operations. Nothing was changed."
+            f"This would erase data: {wording}. --yes does it, --dry-run shows the operations. Nothing was changed."
         )
-    if not click.confirm(f"This erases data: {told}. Continue?", err=True):
+    if not click.confirm(f"This erases data: {wording}. Continue?", err=True):
         raise Failed("Nothing was changed.")

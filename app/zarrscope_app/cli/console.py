@@ -259,7 +259,7 @@ def clustered(verb: Callable[..., Any]) -> Callable[..., Any]:
     """Adds options for a Dask cluster to a verb, which gets `scheduler`: an address, a scheduler file, or None."""
 
     @wraps(verb)
-    def told(*args: Any, scheduler: str | None, scheduler_file: Path | None, **kwargs: Any) -> Any:
+    def checked(*args: Any, scheduler: str | None, scheduler_file: Path | None, **kwargs: Any) -> Any:
         if scheduler is not None and scheduler_file is not None:
             raise click.UsageError("--scheduler and --scheduler-file name the same thing: give one of them.")
         return verb(*args, scheduler=scheduler or scheduler_file, **kwargs)
@@ -273,7 +273,7 @@ def clustered(verb: Callable[..., Any]) -> Callable[..., Any]:
         metavar="FILE",
         help="Like --scheduler, with the file that dask scheduler --scheduler-file wrote.",
     )
-    return address(file(told))
+    return address(file(checked))
 
 
 def say(message: str) -> None:

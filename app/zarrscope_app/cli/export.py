@@ -138,7 +138,7 @@ def _view(
         view = {"url": url, "path": found.path}
     opener = partial(open_place, lenient=how["lenient"], fallbacks=how["fallbacks"])
     fill = how["missing_is_fill"]
-    picture = painted(url, view, size, told=say, opener=opener, follow_links=follow_links(), missing_is_fill=fill)
+    picture = painted(url, view, size, report=say, opener=opener, follow_links=follow_links(), missing_is_fill=fill)
     return prepared_picture(picture, out), {"shape": list(picture.shape), "dtype": "uint8", "nbytes": picture.nbytes}
 
 

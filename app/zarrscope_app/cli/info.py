@@ -25,7 +25,7 @@ MOST_FILES = 5000
 JSON = click.option("--json", "as_json", is_flag=True, help="Machine-readable: sorted JSON.")
 
 
-def told(metadata: ArrayMetadata, part: str, value: object) -> Any:
+def if_read(metadata: ArrayMetadata, part: str, value: object) -> Any:
     """The value from the document, or None if that part could not be understood and `value` is a stand-in."""
     return None if part in metadata.unread else value
 
@@ -48,10 +48,10 @@ def info(url: str, node: str | None, as_json: bool, **how: Any) -> None:
     from zarrscope.jsondoc.parse import parsed_once
 
     with parsed_once():  # keeps one parsed copy of a long document, not one per read
-        _told(url, node, as_json, **how)
+        _print_info(url, node, as_json, **how)
 
 
-def _told(url: str, node: str | None, as_json: bool, **how: Any) -> None:
+def _print_info(url: str, node: str | None, as_json: bool, **how: Any) -> None:
     hierarchy, found = opened(url, node, **how)
     image, collection, warnings = _meaning(hierarchy, found)
     stored = _stored_bytes(hierarchy, found)
@@ -178,13 +178,13 @@ def _facts(
     if node.kind == "array":
         metadata = node.metadata
         facts |= {
-            "shape": told(metadata, "shape", list(metadata.shape)),
+            "shape": if_read(metadata, "shape", list(metadata.shape)),
             "dtype": metadata.dtype.name,
             "nbytes": node.nbytes,
             "stored_nbytes": stored,
-            "chunks": told(metadata, "grid", list(node.chunks)),
+            "chunks": if_read(metadata, "grid", list(node.chunks)),
             "shards": list(node.shards) if node.shards else None,
-            "codecs": told(
+            "codecs": if_read(
                 metadata,
                 "codecs",
                 [{"name": c.name, "configuration": dict(c.configuration)} for c in metadata.codecs],

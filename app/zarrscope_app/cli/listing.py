@@ -19,7 +19,7 @@ from zarrscope_app.cli.console import (
     show_json_items,
     summary,
 )
-from zarrscope_app.cli.info import JSON, told
+from zarrscope_app.cli.info import JSON, if_read
 from zarrscope_app.cli.plain import plain, show_columns
 
 if TYPE_CHECKING:
@@ -207,7 +207,7 @@ def _entry(
 
     entry: dict[str, Any] = {"name": name, "kind": kind, "found_by": field(origin)}
     if metadata is not None and metadata.kind == "array":
-        entry |= {"shape": told(metadata, "shape", list(metadata.shape)), "dtype": metadata.dtype.name}
+        entry |= {"shape": if_read(metadata, "shape", list(metadata.shape)), "dtype": metadata.dtype.name}
     if error is None and metadata is not None and metadata.defects:
         error = metadata.problem
     if error is not None:

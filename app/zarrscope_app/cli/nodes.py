@@ -169,11 +169,11 @@ def create(
             )
         return {"path": made.path, "kind": made.kind}
 
-    def told(done: dict[str, Any]) -> str:
+    def wording(done: dict[str, Any]) -> str:
         where = f" in a new hierarchy, {hierarchy.dialect.title}" if new else ""
         return f"{done['path']}: {done['kind']} made{where}."
 
-    run_change(hierarchy, act, log, as_json, told)
+    run_change(hierarchy, act, log, as_json, wording)
 
 
 def _to_make(url: str, node: str | None, dialect: str | None, log: list[Any] | None) -> tuple[Hierarchy, str, bool]:
@@ -254,12 +254,12 @@ def resize(url: str, node: str, shape: tuple[int, ...], dry_run: bool, yes: bool
         array.resize(shape)
         return {"path": array.path, "shape": [*shape]}
 
-    def told(done: dict[str, Any]) -> str:
+    def wording(done: dict[str, Any]) -> str:
         from zarrscope_app.presenters import strings
 
         return f"{done['path']}: resized to {strings.shape(tuple(done['shape']))}."
 
-    change(url, act, dry_run, yes, as_json, told)
+    change(url, act, dry_run, yes, as_json, wording)
 
 
 @click.command("remove")
@@ -286,7 +286,7 @@ def remove(url: str, node: str, to_trash: bool, dry_run: bool, yes: bool, as_jso
         thrown = trash.put(hierarchy, node)
         return {"path": thrown.path, "trash": thrown.id, "place": thrown.place, "notes": [*thrown.notes]}
 
-    def told(done: dict[str, Any]) -> str:
+    def wording(done: dict[str, Any]) -> str:
         if not to_trash:
             return f"{done['path']}: erased."
         return f"{done['path']}: moved into the trash. To restore it: {_restoring(url, done['trash'])}"
@@ -304,7 +304,7 @@ def remove(url: str, node: str, to_trash: bool, dry_run: bool, yes: bool, as_jso
         gone = [each for each in above if each not in hierarchy]
         return {"path": path, "gone_too": gone, "notes": [*vanished(node_context(hierarchy), above)]}
 
-    change(url, throw if to_trash else act, dry_run, yes or to_trash, as_json, told)
+    change(url, throw if to_trash else act, dry_run, yes or to_trash, as_json, wording)
 
 
 def _restoring(url: str, id: str) -> str:

@@ -189,7 +189,7 @@ def _render_view(view: dict[str, Any], url: str, output: str, size: int, how: di
 
     opening = partial(open_place, lenient=how["lenient"], fallbacks=how["fallbacks"])
     links, fill = follow_links(), how["missing_is_fill"]
-    picture = painted(url, view, size, told=say, opener=opening, follow_links=links, missing_is_fill=fill)
+    picture = painted(url, view, size, report=say, opener=opening, follow_links=links, missing_is_fill=fill)
     write_whole(output, png(picture))
 
 

@@ -40,7 +40,7 @@ T = TypeVar("T")
 
 TITLE = "Zarr explorer"
 """The name of the dock in the manifest."""
-Told = Callable[[ZarrscopeError | None], None]
+_Report = Callable[[ZarrscopeError | None], None]
 
 
 class Watch(QObject):
@@ -109,7 +109,7 @@ class Watch(QObject):
         _widen(layer)
         watched = ref(layer)
 
-        def told(error: ZarrscopeError | None) -> None:
+        def report(error: ZarrscopeError | None) -> None:
             self._bridge.post(lambda: self._tell(watched(), error))
 
         def shown_or_hidden() -> None:
@@ -117,7 +117,7 @@ class Watch(QObject):
             if found is not None and not found.visible:
                 self.unread.tell(found, None)
 
-        guard(layer, told, self.background)
+        guard(layer, report, self.background)
         make_paintable(layer)
         layer.events.visible.connect(shown_or_hidden)
 
@@ -182,14 +182,17 @@ def _widen(layer: NapariLayer) -> None:
         layer.contrast_limits_range = (min(low, reach[0]), max(high, reach[1]))
 
 
-def guard(layer: NapariLayer, told: Told, background: BackgroundPlanes | None = None) -> None:
-    """Guards `layer`: its slices no longer raise errors. `told` is called, on any thread, with the error of the latest
-    slice, or None if it could be read. `background` reads slices that take longer, so that the window does not wait."""
+def guard(layer: NapariLayer, report: _Report, background: BackgroundPlanes | None = None) -> None:
+    """Guards `layer`: its slices no longer raise errors.
+
+    `report` is called, on any thread, with the error of the latest slice, or None if it could be read. `background`
+    reads slices that take longer, so that the window does not wait.
+    """
     holder = slicing_of(layer)
     make = getattr(holder, "_make_slice_request_internal", None)
     if make is None or isinstance(make, _Guarded):
         return
-    holder._make_slice_request_internal = _Guarded(make, told, ref(layer), background)
+    holder._make_slice_request_internal = _Guarded(make, report, ref(layer), background)
 
 
 class SliceRequest(Protocol):
@@ -212,9 +215,9 @@ class _Guarded:
     """Makes the slice requests of one layer; these requests raise no read errors."""
 
     def __init__(
-        self, make: Callable[..., Any], told: Told, layer: ref[Any], background: BackgroundPlanes | None
+        self, make: Callable[..., Any], report: _Report, layer: ref[Any], background: BackgroundPlanes | None
     ) -> None:
-        self._make, self._told = make, told
+        self._make, self._report = make, report
         self.layer, self.background = layer, background
         self.latest: int | None = None
 
@@ -225,7 +228,7 @@ class _Guarded:
 
     def tell(self, request: SliceRequest, error: ZarrscopeError | None) -> None:
         if request.id == self.latest:
-            self._told(error)
+            self._report(error)
 
 
 class _Request:

@@ -179,7 +179,7 @@ class ChunksPane(QWidget):
         column.addLayout(middle, 1)
 
     def _make_side(self) -> QWidget:
-        self.counts, self.title, self.details, self.told = QFormLayout(), Label(), QFormLayout(), Label()
+        self.counts, self.title, self.details, self.about_chosen = QFormLayout(), Label(), QFormLayout(), Label()
         self.counts.setRowWrapPolicy(QFormLayout.RowWrapPolicy.WrapLongRows)  # the bars do not fit beside their name
         self.details.setRowWrapPolicy(QFormLayout.RowWrapPolicy.WrapLongRows)
         for lines in (self.counts, self.details):
@@ -190,7 +190,7 @@ class ChunksPane(QWidget):
         self.more = QVBoxLayout()
         self.parts: list[PartLabels] = []
         """The parts of the details that have titles of their own."""
-        self.told.setWordWrap(True)
+        self.about_chosen.setWordWrap(True)
         self.title.setWordWrap(True)
         self.missing = QPushButton(command("missing").label)
         self.missing.clicked.connect(lambda: self._tell("show_missing"))
@@ -206,7 +206,7 @@ class ChunksPane(QWidget):
         side.addSpacing(16)
         side.addWidget(self.title)
         side.addLayout(self.details)
-        side.addWidget(self.told)
+        side.addWidget(self.about_chosen)
         buttons = WrappingRow()
         buttons.setSpacing(6)
         for button in (self.in_image, self.check):
@@ -304,8 +304,8 @@ class ChunksPane(QWidget):
             chosen.title if chosen is not None else LABELS["chunk-choose"] if state.cells is not None else ""
         )
         _show_items(self.details, chosen.items if chosen is not None else ())
-        self.told.setText(chosen.sentence if chosen is not None else "")
-        self.told.setVisible(bool(self.told.text()))
+        self.about_chosen.setText(chosen.sentence if chosen is not None else "")
+        self.about_chosen.setVisible(bool(self.about_chosen.text()))
         self.inner.setVisible(state.inner is not None)
         if state.inner is not None:
             self.inner.show_map(state.inner)
@@ -377,11 +377,11 @@ class ChunksPane(QWidget):
         self._tell("set_chunk", name, chunk)
 
 
-def titled_spin(name: str, told: Callable[[str, int], object]) -> tuple[QWidget, QSpinBox]:
-    """A spin box behind its name, in one widget; `told(name, value)` is called when its value changes."""
+def titled_spin(name: str, changed: Callable[[str, int], object]) -> tuple[QWidget, QSpinBox]:
+    """A spin box behind its name, in one widget; `changed(name, value)` is called when its value changes."""
     part, spin = QWidget(), QSpinBox()
     spin.setAccessibleName(name)
-    spin.valueChanged.connect(lambda value: told(name, value))
+    spin.valueChanged.connect(lambda value: changed(name, value))
     line = QHBoxLayout(part)
     line.setContentsMargins(0, 0, 0, 0)
     line.addWidget(Label(name))

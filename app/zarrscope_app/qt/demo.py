@@ -19,7 +19,7 @@ def open_demo(
     owner = shared().owner(post)
     assert bar is not None
 
-    def told(done: int, total: int) -> None:
+    def progress(done: int, total: int) -> None:
         owner.post(lambda: bar.showMessage(making_demo(done, total)))
 
     def ready(outcome: JobResult[Any]) -> None:
@@ -30,4 +30,4 @@ def open_demo(
         else:
             show(str(outcome.get()))
 
-    owner.fetch(lambda: demo_folder("full", told), ready)
+    owner.fetch(lambda: demo_folder("full", progress), ready)

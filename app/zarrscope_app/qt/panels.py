@@ -78,13 +78,13 @@ class Panels(QMainWindow):
         """Checks the menu entry `action` whenever the person wants to see the panel `id`, and unchecks it otherwise."""
         action.setCheckable(True)
         panel = self.panels[id]
-        panel.told = lambda: action.setChecked(panel.wanted)
-        panel.told()
+        panel.wanted_changed = lambda: action.setChecked(panel.wanted)
+        panel.wanted_changed()
 
     def _show(self, id: str) -> None:
         panel = self.panels[id]
         panel.setVisible(panel.wanted and self._fitting[id])
-        panel.told()
+        panel.wanted_changed()
 
     # ---------------------------------------------------------------- for the next start
     def layout_text(self) -> str:
@@ -133,13 +133,13 @@ class _Panel(QDockWidget):
         self.setWidget(inside)
         self.setTitleBarWidget(_Title(title, self))
         self.wanted = True
-        self.told: Callable[[], None] = lambda: None
+        self.wanted_changed: Callable[[], None] = lambda: None
         """Called when `wanted` may have changed."""
 
     def closeEvent(self, event: QCloseEvent | None) -> None:
         super().closeEvent(event)
         self.wanted = False
-        self.told()
+        self.wanted_changed()
 
     def keyPressEvent(self, event: QKeyEvent | None) -> None:
         """Passes unused keys on to the window, also from a panel that was taken out, which is a window of its own."""

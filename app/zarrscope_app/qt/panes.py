@@ -119,10 +119,10 @@ class ValuesModel(QAbstractTableModel):
 
 
 class ValuesPane(QWidget):
-    """The Values tab: exact numbers in a table. `attach` takes a values presenter, or None. `told(sentence)` is emitted
-    after copying: the reason if it failed, else ""."""
+    """The Values tab: exact numbers in a table. `attach` takes a values presenter, or None. After copying,
+    `copied(sentence)` is emitted: the reason if it failed, else ""."""
 
-    told = Signal(str)
+    copied = Signal(str)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -190,7 +190,7 @@ class ValuesPane(QWidget):
         clipboard = QGuiApplication.clipboard()
         if text and clipboard is not None:
             clipboard.setText(text)
-        self.told.emit(sentence)
+        self.copied.emit(sentence)
 
     def attach(self, presenter: ValuesPresenter | None) -> None:
         """Shows another table."""

@@ -116,7 +116,7 @@ class Window(QMainWindow):
         self.image.blending.others = self._images_seen
         self.form.asked.connect(self.run)
         self.form.typed.connect(self._edit_changed)
-        self.values.told.connect(self._say)
+        self.values.copied.connect(self._say)
         self.problems.chosen.connect(self._select)
         self.problems.asked.connect(self.nodes.mend)
         self.channels = ChannelsPanel()

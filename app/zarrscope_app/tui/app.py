@@ -353,7 +353,7 @@ class Explorer(App[int]):
             stated = s.edit.state.sentence if s.edit.state.fields else ""
             return self.terminal.spelled(form_text(stated, self.read_only))
         if s.state.tab in ("overview", "values"):
-            return self.part(s.state.tab, Lines).told()
+            return self.part(s.state.tab, Lines).cursor_text()
         found = s.slice.state.measurement
         if found.kind:
             told = "   ".join(f"{row.label}: {row.text}" for row in found.rows)

@@ -98,7 +98,7 @@ class Lines(Painter, ScrollView, can_focus=True):
         """Whether the cursor is on a line."""
         return line == self.cursor
 
-    def told(self) -> str:
+    def cursor_text(self) -> str:
         """A text for the status line: about the thing under the cursor, or the displayed part."""
         return ""
 

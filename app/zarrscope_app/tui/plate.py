@@ -170,8 +170,8 @@ class PlateLines(Lines):
             box[0] = box[-1] = box[:, 0] = box[:, -1] = text.rgb
 
     # ------------------------------------------------------------------ moving
-    def told(self) -> str:
-        return self.state.told(*self.at)
+    def cursor_text(self) -> str:
+        return self.state.place_text(*self.at)
 
     def _go(self, row: int, column: int) -> None:
         state = self.state

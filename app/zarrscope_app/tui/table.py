@@ -112,7 +112,7 @@ class TableLines(Lines):
         super().on_resize(event)
         self.post_message(self.Moved())  # the status line says which columns have room
 
-    def told(self) -> str:
+    def cursor_text(self) -> str:
         table = self.session.values.state
         if not table.rows or not self.size:
             return ""

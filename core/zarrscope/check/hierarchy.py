@@ -177,7 +177,7 @@ class _Check:
         held = {key: each for key, each in (self.consolidated_metadata or {}).items() if key in keys}
         findings = stale_copies(self.given, held, path, self.cancelled)
         node = self._read(path)
-        findings += self._told(path, node)
+        findings += self._findings_in_documents(path, node)
         if isinstance(node, Array) and node.problem is not None and not node.metadata.defects:
             findings.append(self._unusable(path, node.problem, node))
         return findings
@@ -227,7 +227,7 @@ class _Check:
         self.coverage.nodes += 1
         node = self._read(path) if node is None else node
         reached = self.journal.reached(path)
-        findings = self._told(path, node) if reached is None else []
+        findings = self._findings_in_documents(path, node) if reached is None else []
         if isinstance(node, Array):
             yield from self._array(path, node, findings, reached)
             return
@@ -298,7 +298,7 @@ class _Check:
             yield from found
         self.coverage.add(stored, reached or 0)
 
-    def _told(self, path: str, node: Group | Array | ZarrscopeError) -> list[Finding]:
+    def _findings_in_documents(self, path: str, node: Group | Array | ZarrscopeError) -> list[Finding]:
         """Findings in a node's documents. An unexpected exception becomes a finding too, and the check goes on."""
         try:
             return self._documents(path, node)

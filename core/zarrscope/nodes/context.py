@@ -228,7 +228,7 @@ class NodeContext:
             documents = {**self._fetched(keys, passed_over)} or copied
         if copied and documents is copied:
             self._from_consolidated.add(path)
-        node = self._told(self.described(path, documents), passed_over)
+        node = self._with_warnings(self.described(path, documents), passed_over)
         if node is None and kind == "array":  # the node is no longer an array
             return self.node_at(path)
         if node is not None and path != "/" and self.store.files.ignores_spelling and self._is_misspelled(keys):
@@ -251,7 +251,7 @@ class NodeContext:
             return self._document_cache.answers(keys, cancelled)
         return dict(documents_at(self.store, keys, cancelled))
 
-    def _told(self, node: Node | None, passed_over: Sequence[Unreadable]) -> Node | None:
+    def _with_warnings(self, node: Node | None, passed_over: Sequence[Unreadable]) -> Node | None:
         """Returns the node with warnings about documents that could not be read. Raises the first of their errors if
         the other documents describe no node.
         """
@@ -303,7 +303,9 @@ class NodeContext:
         """The node according to its own documents as stored now, not to a consolidated copy."""
         passed_over: list[Unreadable] = []
         found = fetch(self.store, self.keys_of(path), passed_over=passed_over)
-        return self._told(self.parsed(path, {key: self.held(key, each) for key, each in found.items()}), passed_over)
+        return self._with_warnings(
+            self.parsed(path, {key: self.held(key, each) for key, each in found.items()}), passed_over
+        )
 
     def held(self, key: str, value: bytes) -> ParsedBytes:
         """Returns `value` in the form that was parsed when the hierarchy was opened, if the bytes are still the same;

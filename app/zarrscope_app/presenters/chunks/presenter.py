@@ -127,7 +127,7 @@ class ChunksPresenter(ChoosesChunk):
             self._sentence = strings.UNKNOWN if array.problem is None else strings.problem(array.problem).headline
             return
 
-        def told(found: int) -> None:
+        def progress(found: int) -> None:
             def tell() -> None:
                 self._found = found
                 self._notify.soon()
@@ -147,7 +147,7 @@ class ChunksPresenter(ChoosesChunk):
                 if self._seeking:
                     self.show_missing()
 
-        self._ticket = self._owner.fetch(lambda cancelled: take_inventory(array, cancelled, told), done)
+        self._ticket = self._owner.fetch(lambda cancelled: take_inventory(array, cancelled, progress), done)
         self._notify.soon()
 
     def cancel(self) -> None:

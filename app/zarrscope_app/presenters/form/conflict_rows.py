@@ -62,11 +62,11 @@ def conflict_summary(state: EditState) -> str:
 
 def _row(field: Disagreement, fixed: bool) -> ConflictRow:
     at = field.name or strings.clean(field.pointer, 200) or WHOLE
-    before, mine, theirs = map(_told, (field.base, field.mine, field.theirs))
+    before, mine, theirs = map(_one_line, (field.base, field.mine, field.theirs))
     note = _SIDES[field.choice] if fixed and field.choice else ""
     label = strings.joined(strings.clean(field.path, 200), at)
     return ConflictRow(field, label, before, mine, theirs, field.choice, fixed, note)
 
 
-def _told(text: str | None) -> str:
+def _one_line(text: str | None) -> str:
     return ABSENT if text is None else strings.clean(_LINES.sub(" ", text[:_TOLD]), 400)

@@ -12,16 +12,16 @@ from zarrscope_app.presenters.form import words
 
 NAMES = "/dimension_names"
 """The pointer of the names of an array's dimensions in the documents of Zarr v3."""
-_Told = Callable[[Any, tuple[str, ...]], str]
+_Naming = Callable[[Any, tuple[str, ...]], str]
 
 
 def name_of(pointer: str, attributes: object) -> str:
     """The name of the value at a pointer within the attributes; "" if it is no known part of OME-Zarr."""
-    for pattern, told in _NAMES:
+    for pattern, naming in _NAMES:
         match = pattern.fullmatch(pointer)
         if match is not None:
             ome = attributes.get("ome", attributes) if isinstance(attributes, Mapping) else {}
-            return strings.clean(told(ome, match.groups()), 200)
+            return strings.clean(naming(ome, match.groups()), 200)
     return ""
 
 
@@ -82,7 +82,7 @@ _CHANNEL: dict[str, Callable[[int], str]] = {
     "window/end": words.end_of,
 }
 _IMAGE = r"(?:/ome)?/multiscales/(\d+)"
-_NAMES: tuple[tuple[re.Pattern[str], _Told], ...] = (
+_NAMES: tuple[tuple[re.Pattern[str], _Naming], ...] = (
     (
         re.compile(rf"{_IMAGE}/datasets/(\d+)/coordinateTransformations/\d+/(scale|translation)(?:/(\d+))?"),
         lambda ome, parts: _number(ome, tuple(part or "" for part in parts)),

@@ -147,7 +147,7 @@ class Rescue:
 
     def _drafts(self) -> str | None:
         """The drafts and the waiting texts as members of a JSON object; None if there are none."""
-        found = {path: _told(draft) for path, draft in self._edit.unsaved_drafts().items()}
+        found = {path: _as_kept(draft) for path, draft in self._edit.unsaved_drafts().items()}
         waiting = [
             {"paths": each.paths, "texts": each.texts, "bases": each.bases, "kind": each.kind, "whole": each.whole}
             for each in self._edit.waiting_edits
@@ -257,7 +257,7 @@ def _draft_for(hierarchy: Hierarchy, path: str, whole: str) -> Draft:
     return Draft(hierarchy.document(path), attributes_pointer(hierarchy, path))
 
 
-def _told(draft: Draft) -> dict[str, Any]:
+def _as_kept(draft: Draft) -> dict[str, Any]:
     """The edits of one document in the form of the file. A large document whose changes were not computed yet is kept
     as both versions, stored and edited; they are compared when the edits are put back."""
     if draft.large and not draft.settled and not draft.whole:

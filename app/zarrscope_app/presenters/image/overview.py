@@ -74,7 +74,7 @@ class OverviewState:
     loading: int = 0
     sentence: str = ""
 
-    def told(self, row: int, column: int) -> str:
+    def place_text(self, row: int, column: int) -> str:
         """The text about one place of the layout; an empty one is named, too."""
         cell = next((c for c in self.cells if (c.row, c.column) == (row, column)), None)
         if cell is not None and (cell.path or cell.sentence):

@@ -434,8 +434,8 @@ def _numbers(values: object, many: int) -> list[float] | None:
 def shows_the_same(one: Image, other: Image) -> bool:
     """Whether two images show the same values along the same axes."""
 
-    def told(image: Image) -> tuple[object, ...]:
+    def compared(image: Image) -> tuple[object, ...]:
         levels = tuple((level.path, level.shape, level.factors) for level in image.levels)
         return image.path, image.is_label, image.plane, image.channel_axis, [a.name for a in image.axes], levels
 
-    return told(one) == told(other)
+    return compared(one) == compared(other)

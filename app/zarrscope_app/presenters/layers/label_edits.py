@@ -173,7 +173,7 @@ def _labels(patch: Patch) -> list[str]:
     return [*named, *([f"    … and {strings.counted(more, 'more label')}"] if more > 0 else [])]
 
 
-def _told(patch: Patch) -> str:
+def _summary(patch: Patch) -> str:
     levels = len(patch.levels) - 1
     coarser = f", and {strings.counted(levels, 'coarser level')} with them" if levels else ""
     return f"Written: {_elements(patch.levels[0].elements)} of {strings.clean(patch.levels[0].path)}{coarser}."
@@ -226,7 +226,7 @@ class LabelEdits:
                 for level in patch.levels:
                     chunk_loader().invalidate(level.array)
             plan.edits.clear(plan.version)
-            return _told(patch)
+            return _summary(patch)
 
         def ended(outcome: JobResult[str]) -> str:
             problem = strings.problem(outcome.error, patch.levels[0].path) if outcome.error is not None else None

@@ -382,16 +382,16 @@ def _describe(hierarchy: Hierarchy, plan: PlannedImage) -> None:
             label["source"] = {"image": "../../"}
         if plan.version == "0.4":
             label = {"version": "0.4", **label}
-        hierarchy[path].attrs.update(_told(plan, {**about, "image-label": label}))
+        hierarchy[path].attrs.update(_as_attributes(plan, {**about, "image-label": label}))
     if (plan.channels and plan.labels) or len(plan.labels) > 1:
-        hierarchy["/labels"].attrs.update(_told(plan, {"labels": list(plan.label_names)}))
+        hierarchy["/labels"].attrs.update(_as_attributes(plan, {"labels": list(plan.label_names)}))
     if plan.channels:
         about = _multiscale(plan, plan.channels[0], plan.axes)
         about["omero"] = {"channels": [_channel(layer) for layer in plan.channels]}
-        hierarchy["/"].attrs.update(_told(plan, about))
+        hierarchy["/"].attrs.update(_as_attributes(plan, about))
 
 
-def _told(plan: PlannedImage, about: dict[str, Any]) -> dict[str, Any]:
+def _as_attributes(plan: PlannedImage, about: dict[str, Any]) -> dict[str, Any]:
     return {"ome": {"version": "0.5", **about}} if plan.version == "0.5" else about
 
 

@@ -166,7 +166,7 @@ class Act(ABC):
         log: list[Operation] = []
         done = self.do(replace(place, hierarchy=place.hierarchy.dry_run(log)), given, _silent, cancelled)
         operations = ordered(log)
-        sentence = told(operation_text.summary(operations), *done.notes)
+        sentence = as_sentences(operation_text.summary(operations), *done.notes)
         undo, final = self.mark(place, given)
         return PlannedAct(shown(operations, place.hierarchy.url), sentence, undo, final)
 
@@ -187,7 +187,7 @@ def shown(operations: tuple[Operation, ...], url: str) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def told(*parts: str) -> str:
+def as_sentences(*parts: str) -> str:
     """Several notes as one text, each note as a sentence."""
     return " ".join(f"{strings.clean(part).rstrip('.')}." for part in parts if part)
 

@@ -29,7 +29,7 @@ from zarrscope_app.presenters.nodes.acts import (
     IsCancelled,
     PlannedAct,
     Undo,
-    told,
+    as_sentences,
     with_hints,
 )
 from zarrscope_app.presenters.nodes.acts import values as values_of
@@ -139,7 +139,7 @@ class BuildLevels(_OfImage):
         said = words.levels_sentence(levels, made.chunks, made.nbytes, len(made.former), throw)
         notes = [note for switch in made.switches for note in switch.notes]
         undo, final = self.mark(place, given)
-        return PlannedAct(tuple(lines), " ".join(part for part in (said, told(*notes)) if part), undo, final)
+        return PlannedAct(tuple(lines), " ".join(part for part in (said, as_sentences(*notes)) if part), undo, final)
 
     def do(self, place: ActPlace, given: Mapping[str, str], report: Report, cancelled: IsCancelled) -> ActResult:
         made = convert.plan_rebuild(place.hierarchy, _pyramid(given), place.path)

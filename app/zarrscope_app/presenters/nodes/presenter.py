@@ -32,7 +32,7 @@ from zarrscope_app.presenters.nodes.acts import (
     Fields,
     PlannedAct,
     Undo,
-    told,
+    as_sentences,
     values,
     with_error,
 )
@@ -271,7 +271,7 @@ class NodesPresenter:
                 return ""
             made = outcome.value
             self._done(act, state, made)
-            return " ".join(part for part in (made.sentence, told(*made.notes)) if part)
+            return " ".join(part for part in (made.sentence, as_sentences(*made.notes)) if part)
 
         def late(outcome: JobResult[ActResult]) -> str:
             made = outcome.value
@@ -280,7 +280,7 @@ class NodesPresenter:
             self._done(act, state, made)  # so that the part that was done can be undone
             if made.cancelled:
                 return ""
-            return " ".join((strings.TOO_LATE, *filter(None, (made.sentence, told(*made.notes)))))
+            return " ".join((strings.TOO_LATE, *filter(None, (made.sentence, as_sentences(*made.notes)))))
 
         def left(outcome: JobResult[ActResult]) -> str:
             if outcome.value is not None:

@@ -204,13 +204,13 @@ class ExportPresenter:
         try:
             look = self._look(what, format, target)
         except ZarrscopeError as error:
-            self._told(error)
+            self._failed(error)
             return
 
         def done(outcome: JobResult[Prepared]) -> None:
             self._ticket = None
             if outcome.error is not None:
-                self._told(outcome.error)
+                self._failed(outcome.error)
                 return
             self._prepared = outcome.get()
             said, notes = self._prepared.sentence, self._prepared.notes
@@ -219,7 +219,7 @@ class ExportPresenter:
 
         self._ticket = self._session.owner.fetch(look, done)
 
-    def _told(self, error: BaseException) -> None:
+    def _failed(self, error: BaseException) -> None:
         self.state = replace(self.state, sentence=strings.problem(error).headline, looking=False, ready=False)
         self._notify.soon()
 

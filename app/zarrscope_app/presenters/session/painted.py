@@ -32,12 +32,12 @@ def painted(
     view: Mapping[str, Any],
     longest: int,
     *,
-    told: Callable[[str], object] = lambda sentence: None,
+    report: Callable[[str], object] = lambda sentence: None,
     **how: Any,
 ) -> npt.NDArray[np.uint8]:
     """The picture (height, width, 3) of a view (see state_text.py). The longer side has `longest` pixels.
 
-    `told` is called with a sentence about each setting of the view that does not fit the data; `how` is passed to
+    `report` is called with a sentence about each setting of the view that does not fit the data; `how` is passed to
     Session.
 
     Raises the error of a hierarchy or a chunk that cannot be read, Unsupported if there is no picture, TooLarge if the
@@ -51,7 +51,7 @@ def painted(
         _wait(mailbox, lambda: _answered(session) and session.labels_known)
         _need_picture(session)
         for problem in session.problems.items:
-            told(problem.headline)
+            report(problem.headline)
         if solid.state.open:
             return _paint_solid(solid, mailbox, longest)
         return _paint(session.slice, mailbox, longest)

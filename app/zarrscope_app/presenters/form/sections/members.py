@@ -77,11 +77,11 @@ def member_section(
             return [Edit(member.pointer, text.strip().lower())]
         return [Edit(member.pointer, text.strip()) if kind == "number" else edit(member.pointer, text)]
 
-    def told(subject: Subject) -> list[str]:
+    def lines(subject: Subject) -> list[str]:
         more = len({member.row for member in listed(subject)}) - MOST_ROWS
         return [*notes(subject), *([words.more_rows(more)] if more > 0 else [])]
 
-    return Section(id, title, rows, edits, told)
+    return Section(id, title, rows, edits, lines)
 
 
 def _field(id: str, member: SectionMember) -> Field:

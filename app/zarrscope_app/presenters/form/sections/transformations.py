@@ -21,7 +21,7 @@ TITLE = "Transformations"
 SYSTEM, READ_ONLY = "system", "Shown as they are; edit them among All fields."
 
 
-def _told(subject: Subject) -> list[str]:
+def _lines(subject: Subject) -> list[str]:
     """One line for each coordinate system and each transformation between two of them; none before OME-Zarr 0.6dev."""
     attributes = subject.attributes
     ome = block(attributes)[0] if isinstance(attributes, Mapping) else {}
@@ -41,30 +41,30 @@ def _told(subject: Subject) -> list[str]:
 def in_words(step: Mapping[str, Any], depth: int = 0) -> str:
     """A transformation in words: "scale 0.5, 0.1, 0.1, then translation 1, 2, 3"."""
     kind = step.get("type")
-    told = _KINDS.get(kind) if isinstance(kind, str) else None
-    if told is None or depth > _DEEPEST:
+    describe = _KINDS.get(kind) if isinstance(kind, str) else None
+    if describe is None or depth > _DEEPEST:
         return strings.clean(str(kind), 60)
-    return told(step, depth)
+    return describe(step, depth)
 
 
 def _numbers(name: str) -> Callable[[Mapping[str, Any], int], str]:
-    def told(step: Mapping[str, Any], depth: int) -> str:
+    def describe(step: Mapping[str, Any], depth: int) -> str:
         held, path = step.get(name), step.get("path")
         if isinstance(path, str):
             return f"{name} from the array {path}"
         return f"{name} {', '.join(strings.exact(each, 30) for each in _list(held))}"
 
-    return told
+    return describe
 
 
 def _matrix(name: str) -> Callable[[Mapping[str, Any], int], str]:
-    def told(step: Mapping[str, Any], depth: int) -> str:
+    def describe(step: Mapping[str, Any], depth: int) -> str:
         held, path = _list(step.get(name)), step.get("path")
         if isinstance(path, str):
             return f"{name} matrix from the array {path}"
         return f"{name} matrix {len(held)} × {len(_list(held[0])) if held else 0}"
 
-    return told
+    return describe
 
 
 def _field_of(name: str) -> Callable[[Mapping[str, Any], int], str]:
@@ -85,11 +85,11 @@ def _by_dimension(step: Mapping[str, Any], depth: int) -> str:
 
 
 def _one_of(name: str, text: str) -> Callable[[Mapping[str, Any], int], str]:
-    def told(step: Mapping[str, Any], depth: int) -> str:
+    def describe(step: Mapping[str, Any], depth: int) -> str:
         inner = step.get(name)
         return text + (in_words(inner, depth + 1) if isinstance(inner, Mapping) else "?")
 
-    return told
+    return describe
 
 
 def _axes(step: Mapping[str, Any], depth: int) -> str:
@@ -144,4 +144,4 @@ def _no_edits(subject: Subject, parts: Sequence[str], text: str) -> list[Edit]:
     raise Refused(READ_ONLY.rstrip("."))
 
 
-TRANSFORMATIONS = Section("transformation", TITLE, lambda subject: (), _no_edits, _told, of_images=True)
+TRANSFORMATIONS = Section("transformation", TITLE, lambda subject: (), _no_edits, _lines, of_images=True)
