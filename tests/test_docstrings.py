@@ -24,7 +24,7 @@ from zarrscope import stores
 from zarrscope.errors import Denied, NotStandard, OutsideLink, TooLarge
 from zarrscope.nodes.attributes import Attributes
 from zarrscope.nodes.changing import ChangingHierarchy
-from zarrscope.nodes.indexers import OrthogonalIndexer, PointIndexer
+from zarrscope.nodes.indexers import BlockIndexer, OrthogonalIndexer, PointIndexer
 from zarrscope.stores.bulk import BulkOperations
 from zarrscope.stores.files import FileOperations
 from zarrscope.stores.readable import ReadableStore
@@ -35,7 +35,7 @@ SECTIONS = ["Parameters", "Attributes", "Returns", "Yields", "Raises", "Examples
 STORES = [Store, ReadableStore, BulkOperations, FileOperations]
 THINGS = [
     *(getattr(zarrscope, name) for name in zarrscope.__all__),
-    *(Attributes, ChangingHierarchy, OrthogonalIndexer, PointIndexer, *STORES),
+    *(Attributes, ChangingHierarchy, BlockIndexer, OrthogonalIndexer, PointIndexer, *STORES),
 ]
 MODULES = sorted({thing.__module__ for thing in THINGS})
 EXAMPLE = re.compile(r"^ *>>> ", re.MULTILINE)

@@ -9,8 +9,8 @@ from zarrscope.nodes.internals import node_context
 if TYPE_CHECKING:
     from zarrscope.dialects import Dialect
     from zarrscope.nodes.array import Array
-    from zarrscope.nodes.context import HierarchyLike
     from zarrscope.nodes.group import Group
+    from zarrscope.nodes.hierarchy_like import HierarchyLike
 
 FOLDER = "folder"
 FOLDER_OF_HIERARCHIES = "A folder that contains hierarchies"

@@ -56,7 +56,7 @@ def write(
     pipeline = array.grid_chunk_pipeline(grid.chunk_shape)
     array.check_size(grid.chunk_shape)
     array.choose_keys(selection)
-    given = _broadcast(array, values, selection)
+    given = as_elements(array, values, selection)
     edges = [grid.edges(axis, n) for axis, n in enumerate(array.shape)]
     alone = selection.size <= prod(pipeline.spec.shape) and shard_of(pipeline) is None
     scratch = _ArenaPool(array)
@@ -109,7 +109,7 @@ def _keys_between(array: ArraySource, kept: list[int], before: ChunkIndex) -> It
         yield from (keys.key(chunk) for chunk in product(*spans))
 
 
-def _broadcast(
+def as_elements(
     array: ArraySource, values: ArrayLike, selection: Selection | OrthogonalSelection | CoordinateSelection
 ) -> NDArray[Any]:
     """Returns `values` converted to the array's data type and broadcast to the selection's shape, as numpy's own

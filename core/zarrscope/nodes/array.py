@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from zarrscope.nodes.attributes import Attributes
-    from zarrscope.nodes.context import HierarchyLike
-    from zarrscope.nodes.indexers import OrthogonalIndexer, PointIndexer
+    from zarrscope.nodes.hierarchy_like import HierarchyLike
+    from zarrscope.nodes.indexers import BlockIndexer, OrthogonalIndexer, PointIndexer
     from zarrscope.nodes.opened import Opened
 
 
@@ -146,8 +146,7 @@ class Array:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The type of decoded values, in native byte order. Raises Unsupported if zarrscope does not
-        support the type."""
+        """The type of decoded values, in native byte order. Raises Unsupported if there is none in numpy."""
         return self._stored.dtype
 
     @property
@@ -258,7 +257,8 @@ class Array:
         Parameters
         ----------
         index
-            Integers, slices and an ellipsis, as in numpy's basic indexing.
+            Integers, slices and an ellipsis, as in numpy. One of them may be a list or a mask, or all of them lists;
+            `oindex` and `vindex` take more.
 
         Returns
         -------
@@ -275,6 +275,8 @@ class Array:
             The result does not fit into memory, or a chunk is larger than allowed.
         """
         self._stored.need_sound()
+        if (by_lists := self._by_lists(index)) is not None:
+            return by_lists[0][by_lists[1]]
         selection = select(index, self.shape)
         out = self._stored.read(selection).reshape(selection.shape)
         return out[()] if selection.scalar else out
@@ -294,6 +296,22 @@ class Array:
 
         self._stored.need_sound()
         return PointIndexer(self._stored)
+
+    @property
+    def blocks(self) -> BlockIndexer:
+        """Reading and writing whole chunks, or shards, by their numbers: `array.blocks[1, 0:2]`."""
+        from zarrscope.nodes.indexers import BlockIndexer
+
+        self._stored.need_sound()
+        return BlockIndexer(self._stored)
+
+    def _by_lists(self, index: object) -> tuple[OrthogonalIndexer | PointIndexer, tuple[Any, ...]] | None:
+        parts = index if isinstance(index, tuple) else (index,)
+        if not any(isinstance(part, (list, tuple, range, np.ndarray)) for part in parts):
+            return None
+        from zarrscope.nodes.indexers import by_lists
+
+        return by_lists(self._stored, parts)
 
     def read_chunk(self, index: ChunkIndex) -> NDArray[Any]:
         """Reads one chunk, clipped to the array's edge. A chunk that is not stored consists of the fill value.
@@ -333,7 +351,7 @@ class Array:
         Parameters
         ----------
         index
-            Integers, slices and an ellipsis, as in numpy's basic indexing.
+            The elements to replace, as for reading.
         values
             The values to store.
 
@@ -345,7 +363,10 @@ class Array:
             The array was erased or replaced meanwhile.
         """
         self._stored.need_sound()
-        self._stored.write(select(index, self.shape), values)
+        if (by_lists := self._by_lists(index)) is not None:
+            by_lists[0][by_lists[1]] = values
+        else:
+            self._stored.write(select(index, self.shape), values)
 
     def resize(self, shape: int | Sequence[int]) -> None:
         """Changes the shape, then erases the chunks that lie wholly outside the new shape.
@@ -373,17 +394,45 @@ class Array:
         >>> a.shape
         (12,)
         """
-        try:
-            new = tuple(map(operator.index, (shape,) if hasattr(shape, "__index__") else shape))
-        except TypeError:
-            raise TypeError(f"shape must hold a whole number for each axis, not {shape!r}") from None
         self._stored.need_sound()
-        if len(new) != self.ndim:
-            axes = "1 axis" if self.ndim == 1 else f"{self.ndim} axes"
-            raise ValueError(f"the array has {axes}, and the shape {new} has {len(new)}")
-        if any(not 0 <= n < 1 << 63 for n in new):
-            raise ValueError(f"each length must be between 0 and 2**63 - 1, unlike one in {new}")
-        self._stored.resize(new)
+        self._stored.resize(shape)
+
+    def append(self, values: ArrayLike, axis: int = 0) -> tuple[int, ...]:
+        """Makes the array longer along one axis, and stores values there. Wrong values are refused before it grows.
+
+        Parameters
+        ----------
+        values
+            The values to add; along the other axes they are as long as the array.
+        axis
+            The axis along which the array grows.
+
+        Returns
+        -------
+        tuple of int
+            The new shape.
+
+        Raises
+        ------
+        ValueError, OverflowError
+            The values have another shape, or the data type cannot hold them.
+        Conflict
+            Somebody else changed the array's shape since it was opened, so that their values might be overwritten.
+        ReadOnly, Unsupported, Unreadable
+            As for writing by `array[...]`. If writing fails, the array gets its former shape back.
+
+        Examples
+        --------
+        >>> import zarrscope
+        >>> from zarrscope.stores.memory import MemoryStore
+        >>> a = zarrscope.open(MemoryStore(), "w-").create_array("/a", shape=(0, 2), chunks=(4, 2), dtype="u1")
+        >>> a.append([[1, 2], [3, 4]])
+        (2, 2)
+        >>> a[...].tolist()
+        [[1, 2], [3, 4]]
+        """
+        self._stored.need_sound()
+        return self._stored.append(values, axis)
 
     # ------------------------------------------------------------------ Python protocols
     def __len__(self) -> int:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from zarrscope.dialects import (
     Child,
@@ -47,58 +47,6 @@ from zarrscope.stores.store import Store
 if TYPE_CHECKING:
     from zarrscope.nodes.consolidated_metadata import ConsolidatedMetadata
     from zarrscope.nodes.document_cache import DocumentCache
-
-
-class HierarchyLike(Protocol):
-    """The interface of Hierarchy that groups, arrays and the moving of nodes need. Hierarchy itself is in a higher
-    layer.
-    """
-
-    initial_path: str
-
-    @property
-    def _nodes(self) -> NodeContext: ...
-
-    @property
-    def url(self) -> str:
-        """The address of the store, without passwords."""
-
-    @property
-    def store(self) -> Store:
-        """The store of all documents and chunks."""
-
-    @property
-    def dialect(self) -> Dialect:
-        """The layout of documents and chunks."""
-
-    @property
-    def other_dialects(self) -> tuple[str, ...]:
-        """The names of other dialects whose documents also lie at the root."""
-
-    @property
-    def writable(self) -> bool:
-        """Whether the mode, the store and the documents at the root allow writing."""
-
-    @property
-    def consolidated(self) -> bool:
-        """Whether nodes are read from a copy of all documents at the root."""
-
-    @property
-    def recognition(self) -> Recognition | None:
-        """The kind of the place, if it was found out by looking at it."""
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """Warnings about the hierarchy as a whole; nodes have warnings of their own."""
-
-    # Group or Array, which are in a higher layer
-    def open_node(self, path: str, kind: NodeKind | None = None) -> Any:
-        """The Group or Array at `path`. With `kind`, only the documents of that kind are requested. Raises NotFound."""
-
-    def __getitem__(self, path: str) -> Any: ...  # likewise
-
-    def children(self, path: str, cancelled: Callable[[], bool] = never) -> Iterator[Child]:
-        """Yields the names and kinds of a group's children; ends early once `cancelled()`."""
 
 
 class Described(Protocol):

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import isinf, isnan, isqrt, prod
 from operator import index
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Required, TypeAlias, TypedDict
 
 import numpy as np
 
@@ -36,6 +36,22 @@ FEW_BYTES = 1 << 18
 
 CodecLike: TypeAlias = CodecSpec | Mapping[str, Any] | str
 """A codec as a caller may give it."""
+
+
+class ArrayOptions(TypedDict, total=False):
+    """The parameters of `create_array` that are given by name, for functions that pass them on."""
+
+    shape: Required[int | Sequence[int]]
+    dtype: Required[npt.DTypeLike | DataType]
+    chunks: int | Sequence[int] | None
+    shards: int | Sequence[int] | None
+    codecs: CodecLike | Sequence[CodecLike] | None
+    fill_value: object
+    dimension_names: Sequence[str | None] | None
+    attributes: Mapping[str, Any] | None
+    separator: str | None
+
+
 LONGEST = (1 << 63) - 1
 """The longest axis: lengths are signed numbers of 64 bits."""
 

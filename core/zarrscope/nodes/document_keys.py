@@ -9,7 +9,8 @@ from zarrscope.model.node_path import clean_path
 from zarrscope.nodes.listing import nothing_at
 
 if TYPE_CHECKING:
-    from zarrscope.nodes.context import HierarchyLike, NodeContext
+    from zarrscope.nodes.context import NodeContext
+    from zarrscope.nodes.hierarchy_like import HierarchyLike
 
 
 class DocumentKeys:

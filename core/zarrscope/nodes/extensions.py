@@ -11,7 +11,8 @@ from zarrscope.model.metadata import ExtensionOutcome, ExtensionReport
 from zarrscope.model.node_path import clean_path
 
 if TYPE_CHECKING:
-    from zarrscope.nodes.context import HierarchyLike, NodeContext
+    from zarrscope.nodes.context import NodeContext
+    from zarrscope.nodes.hierarchy_like import HierarchyLike
 
 
 def extensions_at(hierarchy: NodeContext, path: str) -> list[Inherited]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from zarrscope.dialects import Child
 from zarrscope.dialects.defects import as_stored
@@ -23,7 +23,8 @@ COMPLETED = 1000
 if TYPE_CHECKING:
     from zarrscope.nodes.array import Array
     from zarrscope.nodes.attributes import Attributes
-    from zarrscope.nodes.context import HierarchyLike
+    from zarrscope.nodes.create import ArrayOptions
+    from zarrscope.nodes.hierarchy_like import HierarchyLike
     from zarrscope.nodes.walk import Tree
 
 
@@ -52,8 +53,7 @@ class Group:
     Examples
     --------
     >>> import zarrscope
-    >>> from zarrscope.stores.memory import MemoryStore
-    >>> h = zarrscope.open(MemoryStore(), mode="w-")
+    >>> h = zarrscope.open({}, mode="w-")
     >>> _ = h.create_array("/images/0", shape=(8, 8), dtype="u1")
     >>> group = h["/images"]
     >>> list(group), "0" in group, group["0"].shape
@@ -130,8 +130,7 @@ class Group:
         Examples
         --------
         >>> import zarrscope
-        >>> from zarrscope.stores.memory import MemoryStore
-        >>> h = zarrscope.open(MemoryStore(), mode="w-")
+        >>> h = zarrscope.open({}, mode="w-")
         >>> _ = h.create_array("/a", shape=(4,), dtype="u1")
         >>> [(child.name, child.kind, child.error) for child in h.root.children()]
         [('a', 'array', None)]
@@ -157,17 +156,14 @@ class Group:
 
         Raises
         ------
-        Unsupported
-            The store cannot list, and no metadata name the children. An extension that the group demands is no obstacle
-            here.
-        Unreadable
-            The store did not answer.
+        Unsupported, Unreadable
+            The store cannot list, and no metadata name the children; the store did not answer. An extension that the
+            group demands is no obstacle here.
 
         Examples
         --------
         >>> import zarrscope
-        >>> from zarrscope.stores.memory import MemoryStore
-        >>> h = zarrscope.open(MemoryStore(), mode="w-")
+        >>> h = zarrscope.open({}, mode="w-")
         >>> _ = h.create_group("/g")
         >>> [child.name for child in h.root.names()]
         ['g']
@@ -195,16 +191,13 @@ class Group:
 
         Raises
         ------
-        Unsupported
-            The store cannot list, and no metadata name the children.
-        Unreadable
-            The store did not answer.
+        Unsupported, Unreadable
+            The store cannot list, and no metadata name the children; the store did not answer.
 
         Examples
         --------
         >>> import zarrscope
-        >>> from zarrscope.stores.memory import MemoryStore
-        >>> h = zarrscope.open(MemoryStore(), mode="w-")
+        >>> h = zarrscope.open({}, mode="w-")
         >>> _ = h.create_group("/g")
         >>> [(child.name, child.kind) for child in h.root.list_names()]
         [('g', None)]
@@ -236,27 +229,88 @@ class Group:
         Examples
         --------
         >>> import zarrscope
-        >>> from zarrscope.stores.memory import MemoryStore
-        >>> h = zarrscope.open(MemoryStore({"notes/readme": b""}), mode="a")
+        >>> h = zarrscope.open({"notes/readme": b""}, mode="a")
         >>> _ = h.create_group("/g")
         >>> [(child.name, child.kind) for child in h.root.inspect(h.root.list_names())]
         [('g', 'group')]
         """
         return inspect(self.hierarchy._nodes, self.path, children, cancelled)
 
-    def __getitem__(self, path: str) -> Group | Array:
+    def create_group(self, name: str, attributes: Mapping[str, Any] | None = None) -> Group:
+        """Creates a group beneath this one, as `Hierarchy.create_group` does.
+
+        Parameters
+        ----------
+        name
+            The name of the new group, or a path from here such as "a/b".
+        attributes
+            The attributes to store in it.
+
+        Returns
+        -------
+        Group
+            The new group.
+
+        Raises
+        ------
+        Exists, Refused, ReadOnly
+            There is a node already; the name is not allowed; the hierarchy was not opened for writing.
+
+        Examples
+        --------
+        >>> import zarrscope
+        >>> h = zarrscope.open({}, mode="w-")
+        >>> h.root.create_group("images").create_group("raw").path
+        '/images/raw'
+        """
+        made: Group = self.hierarchy.create_group(self._path_of(name), attributes)
+        return made
+
+    def create_array(self, name: str, **options: Unpack[ArrayOptions]) -> Array:
+        """Creates an array beneath this group, as `Hierarchy.create_array` does.
+
+        Parameters
+        ----------
+        name
+            The name of the new array, or a path from here such as "a/b".
+        **options
+            `shape` and `dtype`, and if needed `chunks`, `shards`, `codecs`, `fill_value`, `dimension_names`,
+            `attributes` and `separator`, as in `Hierarchy.create_array`.
+
+        Returns
+        -------
+        Array
+            The new array.
+
+        Raises
+        ------
+        Exists, Refused, ReadOnly, Unsupported
+            As in `create_group`; the dialect cannot express the array.
+
+        Examples
+        --------
+        >>> import zarrscope
+        >>> h = zarrscope.open({}, mode="w-")
+        >>> h.root.create_array("a", shape=(4, 4), dtype="u1", chunks=(2, 2)).path
+        '/a'
+        """
+        made: Array = self.hierarchy.create_array(self._path_of(name), **options)
+        return made
+
+    def _path_of(self, path: str) -> str:
         if not isinstance(path, str):
             raise TypeError(f"the path of a node is text, not {path!r}")
-        made: Group | Array = self.hierarchy.open_node(join_path(self.path, path))
+        return join_path(self.path, path)
+
+    def __getitem__(self, path: str) -> Group | Array:
+        made: Group | Array = self.hierarchy.open_node(self._path_of(path))
         return made
 
     def __delitem__(self, path: str) -> None:
         """Erases a node beneath this group and everything beneath that node, as `Hierarchy.erase` does."""
-        if not isinstance(path, str):
-            raise TypeError(f"the path of a node is text, not {path!r}")
         from zarrscope.nodes.edit import erase
 
-        erase(self.hierarchy._nodes, clean_path(join_path(self.path, path)))
+        erase(self.hierarchy._nodes, clean_path(self._path_of(path)))
 
     def get(self, path: str, default: object = None) -> Any:
         """Opens a node beneath this group, if there is one.
@@ -281,8 +335,7 @@ class Group:
         Examples
         --------
         >>> import zarrscope
-        >>> from zarrscope.stores.memory import MemoryStore
-        >>> h = zarrscope.open(MemoryStore(), mode="w-")
+        >>> h = zarrscope.open({}, mode="w-")
         >>> h.root.get("nothing") is None
         True
         """
@@ -339,8 +392,7 @@ class Group:
         Examples
         --------
         >>> import zarrscope
-        >>> from zarrscope.stores.memory import MemoryStore
-        >>> h = zarrscope.open(MemoryStore(), mode="w-")
+        >>> h = zarrscope.open({}, mode="w-")
         >>> _ = h.create_group("/g")
         >>> list(h.root.keys())
         ['g']
@@ -365,8 +417,7 @@ class Group:
         Examples
         --------
         >>> import zarrscope
-        >>> from zarrscope.stores.memory import MemoryStore
-        >>> h = zarrscope.open(MemoryStore(), mode="w-")
+        >>> h = zarrscope.open({}, mode="w-")
         >>> _ = h.create_group("/g")
         >>> {name: node.kind for name, node in h.root.items()}
         {'g': 'group'}
@@ -391,8 +442,7 @@ class Group:
         Examples
         --------
         >>> import zarrscope
-        >>> from zarrscope.stores.memory import MemoryStore
-        >>> h = zarrscope.open(MemoryStore(), mode="w-")
+        >>> h = zarrscope.open({}, mode="w-")
         >>> _ = h.create_group("/g")
         >>> [name for name, group in h.root.groups()]
         ['g']
@@ -418,8 +468,7 @@ class Group:
         Examples
         --------
         >>> import zarrscope
-        >>> from zarrscope.stores.memory import MemoryStore
-        >>> h = zarrscope.open(MemoryStore(), mode="w-")
+        >>> h = zarrscope.open({}, mode="w-")
         >>> _ = h.create_array("/a", shape=(4,), dtype="u1")
         >>> [(name, array.shape) for name, array in h.root.arrays()]
         [('a', (4,))]

@@ -18,7 +18,7 @@ from zarrscope.dialects.defects import as_far_as_read
 from zarrscope.errors import ZarrscopeError
 from zarrscope.errors.visible import visible
 from zarrscope.model.metadata import ArrayMetadata, GroupMetadata
-from zarrscope.nodes.context import HierarchyLike
+from zarrscope.nodes.hierarchy_like import HierarchyLike
 from zarrscope.nodes.html_drawing import of_chunks, tree_lines
 
 LIMIT = 26_000

@@ -1,4 +1,7 @@
-"""Indexing by lists and masks: `array.oindex` takes positions along each axis, `array.vindex` takes single points.
+"""Indexing by lists and masks, and by whole chunks.
+
+`array.oindex` takes positions along each axis, `array.vindex` takes single points; `array[...]` passes an index with
+lists on to one of them (`by_lists`). `array.blocks` takes the numbers of chunks.
 
 The positions are grouped by chunk (model/scattered.py). Reading goes group by group and reads the smallest box that
 contains the group's positions. Writing changes each chunk once.
@@ -13,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from zarrscope.model.scattered import CoordinateSelection, OrthogonalSelection, grouped
-from zarrscope.model.selection import Edges, select
+from zarrscope.model.selection import Edges, Selection, select
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -82,16 +85,13 @@ class OrthogonalIndexer:
     def _axes(self, index: object) -> tuple[tuple[Any, ...], list[NDArray[np.intp]]]:
         """The part of the index for each axis, and the positions that it selects. Raises IndexError."""
         shape, parts = self._array.shape, index if isinstance(index, tuple) else (index,)
-        rest = len(shape) - sum(part is not Ellipsis for part in parts)
-        if rest < 0 or sum(part is Ellipsis for part in parts) > 1:
-            raise IndexError(f"the array has {len(shape)} axes, and the index is {len(parts)} long")
-        at = next((i for i, part in enumerate(parts) if part is Ellipsis), len(parts))
-        parts = (*parts[:at], *[slice(None)] * rest, *parts[at + 1 :])
+        parts = _without_ellipsis(parts, len(shape) - sum(part is not Ellipsis for part in parts))
         return parts, [_positions(part, axis, n) for axis, (part, n) in enumerate(zip(parts, shape, strict=True))]
 
 
 class PointIndexer:
-    """`vindex[[0, 5], [1, 2]]`: a list of integers for each axis, broadcast together, or a mask of the array's shape.
+    """`vindex[[0, 5], [1, 2]]`: a list of integers for each axis, broadcast together. A mask stands for the positions
+    where it is true; it takes as many axes as it has.
 
     Values are broadcast as in numpy. An element that is named twice keeps the last value.
 
@@ -148,20 +148,116 @@ class PointIndexer:
 
     def _points(self, index: object) -> tuple[list[NDArray[np.intp]], tuple[int, ...]]:
         """The flat positions along each axis, and the shape of the broadcast lists. Raises IndexError."""
-        array, parts = self._array, index if isinstance(index, tuple) else (index,)
-        if len(parts) == 1 and np.asarray(parts[0]).dtype == bool:
-            mask = np.asarray(parts[0])
-            if mask.shape != array.shape:
-                raise IndexError(f"the mask has the shape {mask.shape}, and the array {array.shape}")
-            parts = np.nonzero(mask)
+        array, given = self._array, index if isinstance(index, tuple) else (index,)
+        parts: list[Any] = []
+        for part in given:
+            mask = np.asarray(part)
+            if mask.dtype != bool:
+                parts.append(part)
+                continue
+            axes = array.shape[len(parts) : len(parts) + mask.ndim]
+            if not mask.ndim or mask.shape != axes:
+                raise IndexError(f"the mask has the shape {mask.shape}, and the axes it stands for {axes}")
+            parts += np.nonzero(mask)
         if len(parts) != len(array.shape) or any(isinstance(p, slice | EllipsisType) or p is None for p in parts):
-            raise IndexError("vindex takes one list of integers for each axis, or one mask; oindex takes slices too")
+            raise IndexError("vindex takes one list of integers for each axis, or a mask; oindex takes slices too")
         try:
             lists = np.broadcast_arrays(*(np.asarray(part) for part in parts))
         except ValueError as error:
             raise IndexError(str(error)) from None
         shape = lists[0].shape if lists else ()
         return [_positions(each.ravel(), axis, array.shape[axis]) for axis, each in enumerate(lists)], shape
+
+
+class BlockIndexer:
+    """`blocks[1, 0:2]`: the elements of whole chunks, by a number or a slice of numbers along each axis.
+
+    In a sharded array a block is a shard, as in zarr-python: the part that is written as a whole.
+
+    Parameters
+    ----------
+    array
+        The array to read and write.
+
+    Raises
+    ------
+    IndexError
+        The grid has no such chunk, or a slice has a step.
+    ValueError
+        The values cannot be broadcast to the elements.
+    ZarrscopeError
+        The same errors as reading and writing by `array[...]`.
+
+    Examples
+    --------
+    >>> import zarrscope
+    >>> from zarrscope.stores.memory import MemoryStore
+    >>> a = zarrscope.open(MemoryStore(), "w-").create_array("/a", shape=(3, 4), chunks=(2, 2), dtype="u1")
+    >>> a.blocks[0, 1] = 7
+    >>> a[...].tolist()
+    [[0, 0, 7, 7], [0, 0, 7, 7], [0, 0, 0, 0]]
+    >>> a.blocks[1].shape
+    (1, 4)
+    """
+
+    def __init__(self, array: StoredArray) -> None:
+        self._array = array
+
+    def __getitem__(self, index: object) -> Any:
+        return self._array.read(self._elements(index))
+
+    def __setitem__(self, index: object, values: ArrayLike) -> None:
+        self._array.write(self._elements(index), values)
+
+    def _elements(self, index: object) -> Selection:
+        """The elements of the chunks that an index selects from the grid. Raises IndexError."""
+        grid, shape = self._array.metadata.grid, self._array.shape
+        chosen = select(index, grid.grid_shape(shape))
+        if len(chosen.shape) > len(shape) or any(part.step != 1 for part in chosen.positions):
+            raise IndexError("blocks takes whole numbers and slices without a step")
+        parts = []
+        for axis, chunks in enumerate(chosen.positions):
+            edges = grid.edges(axis, shape[axis])
+            parts.append(slice(edges.span(chunks[0])[0], edges.span(chunks[-1])[1]) if chunks else slice(0, 0))
+        return select(tuple(parts) or ..., shape)
+
+
+def by_lists(array: StoredArray, parts: tuple[Any, ...]) -> tuple[OrthogonalIndexer | PointIndexer, tuple[Any, ...]]:
+    """The indexer for an index that contains lists, and the index to pass to it. The result is that of numpy.
+
+    Lists without slices select points; one list among slices selects positions along its axis. Any other index raises
+    IndexError, because `oindex` and numpy disagree about its result.
+    """
+    try:
+        lists = [
+            np.asarray(part)
+            for part in parts
+            if not isinstance(part, slice | EllipsisType) and part is not None and np.ndim(part)
+        ]
+    except ValueError as error:  # lists of different lengths within a list
+        raise IndexError(str(error)) from None
+    several = sum(each.ndim - 1 for each in lists if each.dtype == bool)
+    rest = len(array.shape) - several - sum(part is not Ellipsis for part in parts)
+    parts = _without_ellipsis(parts, rest)
+    chosen = [i for i, part in enumerate(parts) if not isinstance(part, slice)]
+    if len(chosen) == len(parts):
+        return PointIndexer(array), parts
+    adjacent = chosen[-1] - chosen[0] < len(chosen)
+    if len(lists) <= 1 and adjacent and not any(part is None for part in parts):
+        return OrthogonalIndexer(array), parts
+    raise IndexError(
+        "lists and slices are mixed in a way that has several meanings: oindex[...] selects every combination, "
+        "vindex[...] single points"
+    )
+
+
+def _without_ellipsis(parts: tuple[Any, ...], rest: int) -> tuple[Any, ...]:
+    """The parts of an index with `rest` slices of whole axes in place of the ellipsis, or at the end. Raises
+    IndexError."""
+    if rest < 0 or sum(part is Ellipsis for part in parts) > 1:
+        raise IndexError(f"the index is too long for the array, or has two ellipses: {len(parts)} parts")
+    at = next((i for i, part in enumerate(parts) if part is Ellipsis), len(parts))
+    return (*parts[:at], *[slice(None)] * rest, *parts[at + 1 :])
 
 
 def _is_integer(part: object) -> bool:

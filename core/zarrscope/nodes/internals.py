@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from zarrscope.nodes.array import Array
-    from zarrscope.nodes.context import HierarchyLike, NodeContext
+    from zarrscope.nodes.context import NodeContext
+    from zarrscope.nodes.hierarchy_like import HierarchyLike
     from zarrscope.nodes.stored_array import StoredArray
 
 

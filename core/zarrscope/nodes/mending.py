@@ -16,7 +16,8 @@ from zarrscope.nodes.detect import document_limit, fetch
 
 if TYPE_CHECKING:
     from zarrscope.jsondoc.document import Document
-    from zarrscope.nodes.context import HierarchyLike, NodeContext
+    from zarrscope.nodes.context import NodeContext
+    from zarrscope.nodes.hierarchy_like import HierarchyLike
 
 
 def whole_document(hierarchy: HierarchyLike, path: str, key: str = "") -> Document:

@@ -30,11 +30,12 @@ from zarrscope.model.metadata import ArrayMetadata
 from zarrscope.model.node_path import clean_path, declared_paths, join_path
 from zarrscope.model.storage import ABSENT, never
 from zarrscope.nodes.consolidated import documents_beneath, follow, has_copies, holder_of
-from zarrscope.nodes.context import HierarchyLike, NodeContext
+from zarrscope.nodes.context import NodeContext
 from zarrscope.nodes.detect import fetch, need_known_absence
 from zarrscope.nodes.document_keys import DocumentKeys
 from zarrscope.nodes.edit import create_groups, erase_node, key_of, need_node, need_place, vanished, vanishing
 from zarrscope.nodes.folders import within
+from zarrscope.nodes.hierarchy_like import HierarchyLike
 from zarrscope.nodes.walk import Tree
 from zarrscope.runtime.threads import shared
 from zarrscope.runtime.tuning import VALUES_AT_ONCE

@@ -5,7 +5,10 @@ array.Array is its public interface. The lower package chunkio and the packages 
 
 from __future__ import annotations
 
+import operator
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from math import prod
 from types import EllipsisType
@@ -19,7 +22,7 @@ from zarrscope.chunkio.write_watchers import ArrayIdentity, watchers
 from zarrscope.errors import BadChunk, Refused, Unsupported, ZarrscopeError
 from zarrscope.model.metadata import ArrayMetadata, ChunkKeys, CodecSpec, pointer_in_document
 from zarrscope.model.plugins import transformed
-from zarrscope.model.selection import ChunkIndex, Edges, Selection
+from zarrscope.model.selection import ChunkIndex, Edges, Selection, select
 from zarrscope.model.storage import Buffer, ByteRange, never
 from zarrscope.runtime.interrupts import uninterrupted, uninterrupted_steps
 from zarrscope.stores.store import Store
@@ -56,6 +59,8 @@ class StoredArray:
         self.warnings = warnings
         self.context = context
         """The hierarchy in which the array was opened, if there is one."""
+        self._reshaping = threading.RLock()
+        """Held while this object changes its shape, so that threads which append take turns."""
         self._set_metadata(metadata)
 
     def _set_metadata(self, metadata: ArrayMetadata) -> None:
@@ -356,8 +361,49 @@ class StoredArray:
         finally:
             self.notify_written()
 
-    def resize(self, shape: tuple[int, ...]) -> None:
-        """Changes the shape, which must be valid, and erases chunks outside it. See Array.resize."""
+    @uninterrupted
+    def append(self, values: ArrayLike, axis: int) -> tuple[int, ...]:
+        """See Array.append. The conversion of the values comes first, because it finds those that are wrong."""
+        from zarrscope.chunkio.write import as_elements
+
+        lengths, axis = np.shape(values), operator.index(axis)
+        with self._reshaping:
+            before = self.shape
+            if not -self.ndim <= axis < self.ndim:
+                raise ValueError(f"there is no axis {axis} in an array of shape {before}")
+            axis %= self.ndim
+            if (*before[:axis], *lengths[axis : axis + 1], *before[axis + 1 :]) != lengths:
+                raise ValueError(
+                    f"values of shape {lengths} do not fit behind axis {axis} of an array of shape {before}"
+                )
+            after = (*before[:axis], before[axis] + lengths[axis], *before[axis + 1 :])
+            added = select((*[slice(None)] * axis, slice(before[axis], None)), after)
+            elements = as_elements(self, values, added)
+            self.resize(after)
+            try:
+                self.write(added, elements)
+            except BaseException:
+                with suppress(ZarrscopeError):  # the first error counts
+                    self.resize(before)
+                raise
+            return after
+
+    @uninterrupted
+    def resize(self, shape: int | Sequence[int]) -> None:
+        """Changes the shape, and erases chunks outside it. See Array.resize."""
+        try:
+            new = tuple(map(operator.index, (shape,) if hasattr(shape, "__index__") else shape))
+        except TypeError:
+            raise TypeError(f"shape must hold a whole number for each axis, not {shape!r}") from None
+        if len(new) != self.ndim:
+            axes = "1 axis" if self.ndim == 1 else f"{self.ndim} axes"
+            raise ValueError(f"the array has {axes}, and the shape {new} has {len(new)}")
+        if any(not 0 <= n < 1 << 63 for n in new):
+            raise ValueError(f"each length must be between 0 and 2**63 - 1, unlike one in {new}")
+        with self._reshaping:
+            self._resize(new)
+
+    def _resize(self, shape: tuple[int, ...]) -> None:
         from zarrscope.chunkio.write import erase_outside, keys_outside
         from zarrscope.nodes.context import context_of
         from zarrscope.nodes.edit import resize

@@ -26,8 +26,9 @@ from zarrscope.errors import Conflict, Refused, Unsupported, ZarrscopeError
 from zarrscope.model.node_path import clean_path
 from zarrscope.model.storage import ABSENT, never
 from zarrscope.nodes.consolidated import documents_beneath, follow, has_copies
-from zarrscope.nodes.context import HierarchyLike, NodeContext
+from zarrscope.nodes.context import NodeContext
 from zarrscope.nodes.edit import create_groups, key_of, need_node, need_place, vanished, vanishing
+from zarrscope.nodes.hierarchy_like import HierarchyLike
 from zarrscope.nodes.trash_record import RECORD, STORED, Thrown, files_of, listed, read
 from zarrscope.stores.dry_run import DryRunStore
 from zarrscope.stores.local.trash import remove_empty_trash, trash_store, writable_trash

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     import numpy as np
 
     from zarrscope.nodes.array import Array
-    from zarrscope.nodes.context import HierarchyLike
     from zarrscope.nodes.group import Group
+    from zarrscope.nodes.hierarchy_like import HierarchyLike
 
 __all__ = [
     "Axis",

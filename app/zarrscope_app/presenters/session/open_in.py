@@ -29,8 +29,8 @@ from zarrscope_app.presenters.session.state_text import view_as_url
 
 if TYPE_CHECKING:
     from zarrscope.nodes.array import Array
-    from zarrscope.nodes.context import HierarchyLike
     from zarrscope.nodes.group import Group
+    from zarrscope.nodes.hierarchy_like import HierarchyLike
     from zarrscope.stores.loopback import LoopbackServer
 
 NEUROGLANCER = "https://neuroglancer-demo.appspot.com/#!"
