@@ -96,6 +96,9 @@ ALLOWED = {
 """(function that handles, function it calls) → the reason why no error of zarrscope is mistaken for the built-in
 one."""
 
+OF_LISTS = {"append"}
+"""Methods of lists that Array has as well; engine and applications call them on lists alone."""
+
 
 @cache
 def modules() -> dict[str, ast.Module]:
@@ -128,9 +131,11 @@ def called(node: ast.AST, foreign: set[str]) -> Iterator[str]:
             root = function.value
             while isinstance(root, ast.Attribute | ast.Call):
                 root = root.func if isinstance(root, ast.Call) else root.value
-            # Methods of str, and of modules of other projects.
-            if not isinstance(root, ast.Constant | ast.JoinedStr) and not (
-                isinstance(root, ast.Name) and root.id in foreign
+            # Methods of str, of lists, and of modules of other projects.
+            if (
+                function.attr not in OF_LISTS
+                and not isinstance(root, ast.Constant | ast.JoinedStr)
+                and not (isinstance(root, ast.Name) and root.id in foreign)
             ):
                 yield function.attr
 
