@@ -31,8 +31,11 @@ from zarrscope_app.presenters.chunks.view_models import (
     PRESENT,
     ChunkMap,
     bars_of,
+    counts,
+    map_text,
     missing_reason,
 )
+from zarrscope_app.presenters.node_description import Item
 from zarrscope_app.presenters.session.actions import perform
 
 
@@ -95,6 +98,10 @@ def test_an_inventory_is_what_is_stored_and_reads_no_chunk(shelf: Shelf) -> None
     missing = list(found.absent_chunks())
     assert len(missing) == 68
     assert not set(missing) & set(DIAGONAL)
+    items = counts(array, found)
+    lines = map_text(ChunkMap(items=items)).splitlines()
+    assert "Beyond the array" in [item.label for item in items]
+    assert len({line.index(item.text) for line, item in zip(lines, items, strict=True)}) == 1, "one column of values"
 
 
 def test_a_cut_counts_chunks_in_cells(shelf: Shelf) -> None:
@@ -541,6 +548,8 @@ def test_the_legend_names_no_value_twice() -> None:
 def test_sizes_are_drawn_as_bars() -> None:
     assert bars_of((1, 0, 50, 100)) == "▂▁▅█"
     assert bars_of(()) == ""
+    sizes = ChunkMap(items=(Item("Sizes", bars_of((1, 0, 50, 100))), Item("Name", "█ stored")))
+    assert map_text(sizes, ascii_bars=True) == "Sizes  ._=#\nName   █ stored\n"
 
 
 # ---------------------------------------------------------------------- hosts

@@ -168,7 +168,7 @@ def test_the_table_of_an_image_is_exported(session: Session, mailbox: Mailbox, t
     session.export.choose("table", "csv", str(target))
     mailbox.run_until(lambda: session.export.state.ready)
     session.export.run()
-    mailbox.run_until(lambda: session.jobs.running == 0)
+    mailbox.run_until(lambda: not session.jobs.running)
     lines = list(csv.reader(target.read_text().splitlines()))
     assert lines[-1][-1] == "4"
 

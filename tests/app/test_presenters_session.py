@@ -381,7 +381,7 @@ def test_jobs(mailbox: Mailbox) -> None:
     mailbox.run_until(lambda: jobs.items[0].progress == 0.5)
     assert jobs.items[0].text == "half"
     gate.set()
-    mailbox.run_until(lambda: jobs.running == 0)
+    mailbox.run_until(lambda: not jobs.running)
     assert jobs.items[0].sentence == "Found 7."
     jobs.dismiss(id)
     assert not jobs.items
@@ -391,7 +391,7 @@ def test_jobs(mailbox: Mailbox) -> None:
     assert jobs.items[0].state is JobState.CANCELLED
     gate.set()
     jobs.run("Failing", lambda report, cancelled: 1 // 0)
-    mailbox.run_until(lambda: jobs.running == 0)
+    mailbox.run_until(lambda: not jobs.running)
     assert jobs.items[1].state is JobState.FAILED
     owner.close()
 

@@ -26,6 +26,7 @@ from zarrscope.stores.local.store import LocalStore
 from zarrscope.stores.store import Store
 from zarrscope.view.image import find_images
 from zarrscope_app.presenters import JobState, strings
+from zarrscope_app.presenters import strings_terminal as words_of_terminals
 from zarrscope_app.presenters.jobs import JobsPresenter, Report
 from zarrscope_app.presenters.nodes import words
 from zarrscope_app.tui.app import Explorer
@@ -286,6 +287,29 @@ def test_a_stopped_export_leaves_no_file(folder: str, tmp_path: Path, held: None
     assert [path.name for path in tmp_path.iterdir()] == ["x.zarr"]
 
 
+def test_closing_one_of_two_hierarchies_asks_about_its_job_alone(folder: str, tmp_path: Path, held: None) -> None:
+    async def steps(hand: Hand) -> None:
+        await hand.select("/image/0")
+        await hand.begin("copy-node", to="/copies/one")
+        await hand.until(lambda: STOPS in hand.status(), "it runs")
+        first = hand.session
+        second = hand.app.workspace.open(str(tmp_path / "other.zarr"))
+        await hand.until(lambda: hand.app.session is second, "the other is in front")
+        hand.app.close_place()
+        await hand.until(lambda: hand.app.session is first, "the other has no job, and closes at once")
+        await hand.press("q")
+        await hand.until(lambda: words_of_terminals.JOBS_FOOT in hand.sheet(), "it asks")
+        assert "Copy 0" in hand.sheet()
+        await hand.press("escape")
+        assert first.jobs.items[-1].state is JobState.RUNNING
+        await hand.press("q", "x")
+        await hand.until(lambda: first.jobs.items[-1].state is JobState.CANCELLED, "it stops")
+
+    open_hierarchy(LocalStore(tmp_path / "other.zarr", sync=False), "a")
+    explore(folder, steps)
+    assert "/copies" not in open_hierarchy(folder)
+
+
 # ---------------------------------------------------------------------- a field that is missing or wrong
 FORMS = [
     ("create-group", {"to": ""}, "to", strings.NEW_PLACE),
@@ -336,6 +360,20 @@ def test_the_plan_of_a_long_form_is_in_sight_on_a_small_screen(folder: str) -> N
         await hand.until(lambda: words.AXES_HINT in hand.pane(), "the hint of the field under the cursor")
 
     explore(folder, steps, width=80, height=24)
+
+
+def test_an_export_without_an_open_node_says_that_there_is_none(tmp_path: Path) -> None:
+    async def run() -> None:
+        app = Explorer(str(tmp_path / "none.zarr"))
+        async with app.run_test(size=(80, 24)) as pilot:
+            hand = Hand(app, pilot)
+            await hand.until(lambda: hand.session.state.sentence, "it cannot be opened")
+            await hand.command("export")
+            await hand.until(lambda: words_of_terminals.NOTHING_TO_EXPORT in hand.sheet(), "the reason")
+            await hand.press("escape")
+            await hand.until(lambda: hand.top is app.screen_stack[0], "the sheet is gone")
+
+    asyncio.run(run())
 
 
 def test_an_export_that_cannot_be_written_keeps_its_dialog_and_asks_again(folder: str, tmp_path: Path) -> None:

@@ -423,6 +423,28 @@ def test_an_error_on_the_line_of_the_cursor_has_its_colour(place: str) -> None:
     explore(place, steps)
 
 
+def test_no_fraction_of_a_wide_table_is_cut(tmp_path: Path) -> None:
+    values = np.random.default_rng(1).normal(size=(20, 40)) * 1e-7
+    h = zarrscope.open(str(tmp_path / "x.zarr"), mode="w-")
+    h.create_array("/a", shape=values.shape, dtype="float64", chunks=values.shape)[...] = values
+
+    async def steps(screen: Screen) -> None:
+        screen.session.select("/a")
+        await screen.ready()
+        screen.session.set_tab("values")
+        table = screen.app.query_one("#values", TableLines)
+        await screen.until(lambda: table.size.width and "…" not in painted(table)[1], "the values are there")
+        await screen.pilot.pause()
+        first = painted(table)[1:18]
+        assert len({line.rstrip().rindex(line.split()[-1]) + len(line.split()[-1]) for line in first}) == 1
+        for row, line in enumerate(first):
+            shown = line.split()[1:]
+            assert shown
+            assert [float(text) for text in shown] == [*values[row, : len(shown)]]
+
+    explore(str(tmp_path / "x.zarr"), steps)
+
+
 def test_complex_values_are_not_cut(tmp_path: Path) -> None:
     url = str(tmp_path / "x.zarr")
     values = np.array([[1 / 3 - 2j / 3, -1 / 7 + 1e-9j, 4], [0, 1, 2]], "complex128")

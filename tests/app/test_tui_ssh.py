@@ -142,6 +142,23 @@ def test_an_export_that_is_stopped_leaves_nothing_and_says_so(slow: Terminal, tm
     assert slow.ended() == 0
 
 
+def test_leaving_in_an_export_asks_and_then_leaves_no_unfinished_file(slow: Terminal, tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    folder.mkdir()
+    export_begun(slow, folder / "v.npy")
+    slow.press("q")
+    slow.sees("x stop and leave")
+    slow.sees("Export v.npy 100 %")
+    slow.press("\x1b")
+    slow.wait(lambda _: not any("stop and leave" in line for line in slow.screen()), "the question is gone")
+    assert [*folder.iterdir()], "it goes on"
+    slow.press("q")
+    slow.sees("x stop and leave")
+    slow.press("x")
+    assert slow.ended() == 0
+    assert not [*folder.iterdir()]
+
+
 def test_a_link_that_is_cut_in_an_export_leaves_no_unfinished_file(slow: Terminal, tmp_path: Path) -> None:
     folder = tmp_path / "out"
     folder.mkdir()

@@ -75,9 +75,9 @@ class JobsPresenter:
         return tuple(self._jobs.values())
 
     @property
-    def running(self) -> int:
-        """The number of jobs that have not ended."""
-        return sum(job.state is JobState.RUNNING for job in self._jobs.values())
+    def running(self) -> tuple[Job, ...]:
+        """The jobs that have not ended."""
+        return tuple(job for job in self._jobs.values() if job.state is JobState.RUNNING)
 
     def run(
         self,
@@ -153,6 +153,11 @@ class JobsPresenter:
         if stop is not None:
             stop.cancel()
             self._put(replace(self._jobs[id], state=JobState.CANCELLED, sentence=strings.STOPPED))
+
+    def cancel_all(self) -> None:
+        """Asks all running jobs to stop."""
+        for id in [*self._stops]:
+            self.cancel(id)
 
     def stop_all(self, seconds: float) -> None:
         """Asks all jobs to stop, and waits at most `seconds` until their work has removed what is unfinished; for the

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal
 
 from zarrscope.errors.visible import visible
@@ -31,6 +32,8 @@ def colors_note(colors: str) -> str:
 NOTHING_FOUND = "Nothing here has all these words."
 PICKER_FOOT = "type to find  ↑↓ move  ⏎ choose  Esc back"
 PLAN_FOOT = "↑↓ field  ←→ choose  ⏎ do it  Esc back"
+BACK_FOOT = "Esc back"
+NOTHING_TO_EXPORT = "There is nothing to export: no node is open."
 EXPORT_FOOT = "y write  o overwrite  ⏎ another name  Esc back"
 OPEN_TO_EDIT = "Opened read-only. Open it for writing?\n\nNothing is written before Ctrl+S."
 OPEN_FOOT = "⏎ open for writing  Esc back"
@@ -72,6 +75,9 @@ NO_PIXELS = "No pixel graphics (kitty, iTerm2, sixel) found in this terminal. If
 OPENING = "Opening…"
 NEVER_WRITABLE = "It was opened with --read-only."
 CANCEL_JOB = "^X stops it"
+JOBS_RUN = "Stop the running work?"
+JOBS_LEAVE = "Leaving stops it and keeps nothing unfinished. A stopped conversion can go on later."
+JOBS_FOOT = "x stop and leave  Esc back"
 
 
 def read_again(reason: str) -> str:
@@ -112,5 +118,14 @@ def table_part(source: str, down: str, across: str, columns: range, of: int, fix
 
 def job_line(name: str, progress: float | None, text: str) -> str:
     """A running job: "Copy nuclei 12 % · copying: 1,536 values · ^X stops it"."""
+    return f"{_progress(name, progress, text)} · {CANCEL_JOB}"
+
+
+def jobs_question(jobs: Iterable[tuple[str, float | None, str]]) -> str:
+    """The question before a hierarchy is closed while jobs of it run: one line for each (name, progress, text)."""
+    return "\n".join((JOBS_RUN, "", *(f"  {_progress(*job)}" for job in jobs), "", JOBS_LEAVE))
+
+
+def _progress(name: str, progress: float | None, text: str) -> str:
     share = "" if progress is None else f" {round(progress * 100)} %"
-    return " · ".join(part for part in (f"{name}{share}", text, CANCEL_JOB) if part)
+    return " · ".join(part for part in (f"{name}{share}", text) if part)

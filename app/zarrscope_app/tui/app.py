@@ -45,7 +45,7 @@ from zarrscope_app.tui.entry import InputLine, Painter
 from zarrscope_app.tui.error_line import error_text, form_text, is_remark
 from zarrscope_app.tui.keys import Keyboard
 from zarrscope_app.tui.line_layout import apart, height, path_line
-from zarrscope_app.tui.lines import Lines
+from zarrscope_app.tui.lines import ChunkLines, Lines
 from zarrscope_app.tui.load_early import load_early
 from zarrscope_app.tui.main_screen import MainScreen
 from zarrscope_app.tui.picture import PictureWidget
@@ -194,6 +194,7 @@ class Explorer(App[int]):
         self.tree_lines = self.query_one("#tree", TreeLines)
         self.picture = self.query_one("#picture", PictureWidget)
         self.picture.rendering = self.part("overview", PlateLines).rendering = CellRendering.of(self.terminal)
+        self.part("chunks", ChunkLines).ascii_bars = not self.terminal.has_all_signs
         self._pixels = Pixels(self.picture, self.terminal, self.suspend)
         self._panes = self.query_one("#panes", ContentSwitcher)
         self._shown = {str(line.id): line for line in self.query(Static)}

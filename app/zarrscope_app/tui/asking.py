@@ -207,6 +207,7 @@ def ask_export(keys: Asks) -> None:
     export = keys.session.export
     whats = export.whats()
     if not whats:
+        keys.show_sheet(Sheet(words.NOTHING_TO_EXPORT, words.BACK_FOOT, {}), lambda _: None)
         return
     with suppress(OSError):  # it may have been erased meanwhile
         export.start_in(os.getcwd())  # the folder of the shell, as for every other program of a terminal

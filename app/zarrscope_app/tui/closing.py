@@ -1,12 +1,13 @@
-"""Closes a hierarchy, or all of them to leave the program; asks about the unsaved changes of each."""
+"""Closes a hierarchy, or all of them to leave the program; asks about the running jobs and the unsaved changes of
+each."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Protocol
 
-from zarrscope_app.presenters import Session, Workspace
+from zarrscope_app.presenters import Job, Session, Workspace
 from zarrscope_app.tui.sheet import Sheet
 
 
@@ -50,8 +51,8 @@ class Leaving:
         self._app.show_sheet(Sheet.of_diff(edit.diff().unified), answered)
 
     def leave(self) -> None:
-        """Leaves the program; asks once for each hierarchy with unsaved changes. A second call does not wait for
-        running saves."""
+        """Leaves the program; asks once for each hierarchy with running jobs or unsaved changes. A second call does
+        not wait for running saves."""
         if all(self._may_close(session, self.leave) for session in self._app.workspace.sessions):
             for session in self._dropped:
                 session.discard_edits()
@@ -75,6 +76,9 @@ class Leaving:
     def _may_close(self, session: Session, then: Callable[[], object]) -> bool:
         """Whether a hierarchy can be closed at once. Otherwise asks, and calls `then` after the answer, unless the
         person wants to stay."""
+        if running := session.jobs.running:
+            self._ask_to_stop(session, running, then)
+            return False
         if session in self._dropped:
             return True
         if session.edit.when_edited(then) or session.edit.when_saved(lambda _: then()):
@@ -98,6 +102,19 @@ class Leaving:
 
         self._app.show_sheet(Sheet.of_closing(asked), answered)
         return False
+
+    def _ask_to_stop(self, session: Session, running: Iterable[Job], then: Callable[[], object]) -> None:
+        """Asks whether the jobs of a hierarchy may be stopped; then stops them, and calls `then`."""
+
+        def answered(answer: str | None) -> None:
+            if answer == "stop":
+                session.jobs.cancel_all()
+                then()
+            else:
+                self._dropped.clear()
+
+        self._app.workspace.bring(session)
+        self._app.show_sheet(Sheet.of_jobs(running), answered)
 
     @staticmethod
     def _saved(session: Session, then: Callable[[], object], trouble: str | None) -> None:

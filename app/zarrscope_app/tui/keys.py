@@ -14,7 +14,7 @@ from textual import events
 from textual.widget import Widget
 from textual.widgets.input import Selection
 
-from zarrscope_app.presenters import KINDS, Field, JobState, Session, Workspace
+from zarrscope_app.presenters import KINDS, Field, Session, Workspace
 from zarrscope_app.presenters import strings_terminal as words
 from zarrscope_app.presenters.commands import COMMANDS, IN_TERMINALS, LABELS, NODE_COMMANDS, OFFERS, terminal_keys
 from zarrscope_app.presenters.form.presenter import EditStatus
@@ -377,7 +377,7 @@ class Keyboard:
             problems.stop()
             problems.stop_comparing()
             return
-        running = [job for job in jobs.items if job.state is JobState.RUNNING]
+        running = jobs.running
         for job in running[-1:] or jobs.items:
             (jobs.cancel if running else jobs.dismiss)(job.id)
 

@@ -254,9 +254,12 @@ class InfoLines(TextLines):
 class ChunkLines(TextLines):
     """The map of stored chunks."""
 
+    ascii_bars = False
+    """Whether bars are drawn in ASCII, for a terminal that lacks the others; the application sets it."""
+
     def show(self) -> None:
         self.session.chunks.look()
-        self.set_text(self.session.chunks.text())
+        self.set_text(self.session.chunks.text(ascii_bars=self.ascii_bars))
 
 
 def cut(text: str, columns: int) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Iterable
 from typing import TYPE_CHECKING
 
 from textual import events
@@ -12,10 +12,10 @@ from textual.screen import ModalScreen
 from textual.widget import Widget
 from textual.widgets import Static
 
-from zarrscope_app.presenters import Field, strings
+from zarrscope_app.presenters import Field, Job, strings
+from zarrscope_app.presenters import strings_terminal as words
 from zarrscope_app.presenters.commands import FOOTERS, LABELS, TERMINAL_KEYS, key_sheet
 from zarrscope_app.presenters.form.view_models import Closing
-from zarrscope_app.presenters.strings_terminal import KEYS_FOOT
 from zarrscope_app.tui.entry import Guarded
 
 if TYPE_CHECKING:
@@ -79,6 +79,12 @@ class Sheet(Guarded, ModalScreen[str]):
         return cls(text, FOOTERS[foot], {"s": "save", "x": "discard"} if asked.can_answer else {"x": "discard"})
 
     @classmethod
+    def of_jobs(cls, running: Iterable[Job]) -> Sheet:
+        """The question before a hierarchy is closed while jobs of it run."""
+        told = words.jobs_question((job.name, job.progress, job.text) for job in running)
+        return cls(told, words.JOBS_FOOT, {"x": "stop"})
+
+    @classmethod
     def of_kinds(cls, field: Field) -> Sheet:
         """A sheet with the kinds to which a field can be converted, by number."""
         answers = {str(number): kind for number, kind in enumerate(field.kinds, 1)}
@@ -128,7 +134,7 @@ class KeySheet(Sheet):
     """A sheet with the keys of all commands whose ids are in `can`, the commands of this application."""
 
     def __init__(self, can: Container[str]) -> None:
-        super().__init__("", KEYS_FOOT, {})
+        super().__init__("", words.KEYS_FOOT, {})
         self._rows = key_sheet(*TERMINAL_KEYS, can=can)
 
     def spell(self, spelled: Callable[[str], str]) -> None:

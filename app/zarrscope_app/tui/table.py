@@ -12,7 +12,8 @@ from zarrscope_app.presenters.values import NUMBER_FORMATS
 from zarrscope_app.tui.lines import Lines, StyledText, fold
 
 COLUMN, LONGEST = 11, 60
-"""The least and the greatest width in terminal columns of values of which the longest is not known."""
+"""The least and the greatest width in terminal columns of values of which the longest is not known. Fields may be
+narrower."""
 
 
 class TableLines(Lines):
@@ -45,11 +46,9 @@ class TableLines(Lines):
 
     @property
     def _wide(self) -> int:
-        """The width of a column: that of the longest value if it is known, else a share of the room."""
+        """The width of a column of values of which the longest is known."""
         table = self.session.values.state
         share = max(COLUMN, (self.columns - 8) // max(1, table.columns))
-        if not table.widest:
-            return min(share, LONGEST)
         heads = max(map(len, table.column_labels), default=len(str(table.columns - 1)))
         return min(max(table.widest, heads) + 2, share)
 
@@ -60,8 +59,8 @@ class TableLines(Lines):
 
     def _widths(self) -> list[int]:
         """The widths of the columns that have room, from the first displayed one. Each field has its own, because one
-        width for a flag and for a name would leave room for few of them. Columns of complex numbers are as wide as
-        these are, because one that is cut has no imaginary part."""
+        width for a flag and for a name would leave room for few of them. Columns of fractions, complex numbers and
+        texts are as wide as these are, because a value that is cut is not exact."""
         table, first, room = self.session.values.state, self._first, self.columns - 8
         if not self._own_widths:
             return [self._wide] * max(1, min(room // self._wide, table.columns - first))
@@ -76,7 +75,7 @@ class TableLines(Lines):
     @property
     def _own_widths(self) -> bool:
         table = self.session.values.state
-        return bool(table.column_labels) or table.complex
+        return bool(table.column_labels) or not table.widest
 
     def _field_width(self, column: int) -> int:
         """The width of a column: that of its name and of the longest value among the rows seen so far."""
@@ -85,9 +84,10 @@ class TableLines(Lines):
         measured = (self.session, self.session.state.path, table.column_labels, table.format)
         if measured != self._measured:
             self._measured, self._longest = measured, {}
-        head, top = len(values.label(0, column)[1]), max(0, self.scroll_offset.y - 1)
+        least = 0 if table.column_labels else COLUMN - 2
+        head, top = max(least, len(values.label(0, column)[1])), max(0, self.scroll_offset.y - 1)
         lengths = (len(row[0]) for row in values.cells(top, column, max(1, self.size.height), 1))
-        longest = max(self._longest.get(column, head), *lengths)
+        longest = max((self._longest.get(column, head), *lengths))  # a table may have no rows
         self._longest[column] = longest
         return min(longest + 2, LONGEST, max(COLUMN, self.columns - 8))
 

@@ -91,9 +91,14 @@ class Terminal:
     read: bytes = b""
     """The input that was read while the terminal was asked: its answers, and keys that the person pressed."""
 
+    @property
+    def has_all_signs(self) -> bool:
+        """Whether the terminal can show all signs that the screens use."""
+        return self.unicode and not self.font
+
     def spelled(self, foot: str) -> str:
         """A text with the names of keys instead of their signs, if the terminal lacks those."""
-        if not self.unicode or self.font:
+        if not self.has_all_signs:
             for sign, name in words.IN_ASCII:
                 foot = foot.replace(sign, name)
         return foot

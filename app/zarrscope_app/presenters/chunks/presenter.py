@@ -397,6 +397,6 @@ class ChunksPresenter(ChoosesChunk):
         ]
         return (places[0], places[1]) if min(places) >= 0 else None
 
-    def text(self) -> str:
-        """The map as lines of text."""
-        return map_text(self.state)
+    def text(self, *, ascii_bars: bool = False) -> str:
+        """The map as lines of text; `ascii_bars` as in `map_text`."""
+        return map_text(self.state, ascii_bars=ascii_bars)

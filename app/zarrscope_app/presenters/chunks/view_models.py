@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -28,6 +28,7 @@ SIGNS = "·█▒…!?"
 
 BARS = "▁▂▃▄▅▆▇█"
 """The characters of a small diagram, the lowest for none."""
+_ASCII_BARS = str.maketrans(BARS, "_.:-=+*#")
 
 
 @frozen
@@ -182,22 +183,28 @@ def counts(array: Array, inventory: Inventory) -> tuple[Item, ...]:
     return tuple(items)
 
 
-def map_text(state: ChunkMap) -> str:
+def map_text(state: ChunkMap, *, ascii_bars: bool = False) -> str:
     """The map as lines of text: the counts, then the chosen chunk, which a large map would push out of sight, then a
-    character of SIGNS for each cell."""
-    lines = [f"{item.label:<12} {item.text}" for item in state.items]
+    character of SIGNS for each cell. `ascii_bars`: draws bars of ASCII, for a terminal that lacks the others."""
+    shown = [state.items]
+    if state.chosen is not None:
+        shown += [state.chosen.items, *(part.items for part in state.chosen.parts)]
+    width = max((len(item.label) for items in shown for item in items), default=0)
+
+    def rows(items: Iterable[Item]) -> list[str]:
+        return [f"{item.label:<{width}}  {drawn(item.text)}" for item in items]
+
+    def drawn(text: str) -> str:
+        return text.translate(_ASCII_BARS) if ascii_bars and set(text) <= set(BARS) else text
+
+    lines = rows(state.items)
     if state.sentence:
         lines.append(state.sentence)
     chosen = state.chosen
     if chosen is not None:
-        lines += ["", chosen.title, *(f"{item.label:<12} {item.text}" for item in chosen.items), chosen.sentence]
+        lines += ["", chosen.title, *rows(chosen.items), chosen.sentence]
         for part in chosen.parts:
-            lines += [
-                "",
-                part.title,
-                *(f"{item.label:<12} {item.text}" for item in part.items),
-                *part.text.splitlines(),
-            ]
+            lines += ["", part.title, *rows(part.items), *part.text.splitlines()]
     if state.inner is not None:
         where = ", ".join(f"{name} {chunk}" for name, chunk, _, _ in state.inner.fixed)
         lines += ["", strings.joined(state.inner.title, where)]
