@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from qtpy.QtGui import QPixmap
     from qtpy.QtWidgets import QApplication
 
+    from zarrscope_app.presenters import Session
     from zarrscope_app.qt.window import Window
 
 PATIENCE = 20.0
@@ -82,8 +83,18 @@ def busy(window: Window) -> bool:
         or session.slice.frame.loading
         or any(cell.rgb is None and not cell.sentence for cell in overview.cells)
         or (state.tab == "chunks" and chunks.cells is None and not chunks.sentence)
+        or (state.tab == "attributes" and form_loads(session))
         or session.jobs.running
         or session.problems.checking
+    )
+
+
+def form_loads(session: Session) -> bool:
+    """Whether the document of the form is being read, or its OME-Zarr metadata checked."""
+    form, node = session.edit.state, session.node
+    is_checked = node is not None and node.kind == "group" and "OME-Zarr" in session.state.facts
+    return (form.status.value == "empty" and not form.sentence) or bool(
+        is_checked and form.sections and not form.verdict
     )
 
 

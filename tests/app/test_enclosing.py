@@ -55,6 +55,23 @@ def shown(workspace: Workspace, mailbox: Mailbox, url: str) -> Session:
     return not_none(workspace.current)
 
 
+def test_the_only_archive_of_a_folder_is_opened(tmp_path: Path, workspace: Workspace, mailbox: Mailbox) -> None:
+    """The folder was an error, whose text named the archive."""
+    folder = tmp_path / "from a colleague"
+    folder.mkdir()
+    archive = folder / "cells 50%.zip"
+    with zarrscope.open(str(archive), "w-") as h:
+        h.create_array("/a", shape=(4, 4), dtype="u1", chunks=(4, 4))[...] = 1
+    for given in (str(folder), f"{folder}/", folder.as_uri()):
+        session = shown(workspace, mailbox, given)
+        assert session.state.status is SessionStatus.READY
+        assert ", the only file of the folder · " in session.state.facts
+        assert session.url.endswith("cells 50%.zip" if given != folder.as_uri() else "cells%2050%25.zip")
+        workspace.close(session)
+    (folder / "notes.txt").write_text("the other one is the image")
+    assert shown(workspace, mailbox, str(folder)).state.status is SessionStatus.FAILED, "a person chooses then"
+
+
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize("path", ["/images", "/images/b", "/images/b/a"])
 def test_every_format(tmp_path: Path, workspace: Workspace, mailbox: Mailbox, dialect: str, path: str) -> None:

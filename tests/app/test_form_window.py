@@ -209,7 +209,7 @@ def test_the_review_has_room_for_its_lines_and_esc_closes_it(qtbot: Any, shown: 
     assert not found.isNull()
 
     def seen(cursor: QTextCursor) -> bool:
-        return bool(text.viewport().rect().contains(text.cursorRect(cursor)))
+        return bool(not_none(text.viewport()).rect().contains(text.cursorRect(cursor)))
 
     qtbot.waitUntil(lambda: seen(found), timeout=MILLISECONDS)
     qtbot.keyClick(text, Qt.Key.Key_Escape)

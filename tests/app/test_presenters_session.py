@@ -251,8 +251,15 @@ def test_info_invents_no_chunks_for_a_grid_that_is_not_understood(
     session.select("/a")
     mailbox.run_until(settled(session))
     storage = next(section for section in session.metadata.state.sections if section.title == "Storage")
-    assert {item.label: item.text for item in storage.items}["Chunks"] == strings.UNKNOWN
+    told = {item.label: item.text for item in storage.items}
+    assert told["Chunks"] == strings.UNKNOWN
+    assert "Keys" not in told
+    assert session.metadata.state.words == "An array of 4 values, which cannot be read here."
     assert "hexagonal" in session.metadata.state.problem
+    session.chunks.look()
+    shown = session.chunks.state
+    assert "hexagonal" in shown.sentence
+    assert (shown.axes, shown.cells) == ((), None), "nothing can be chosen where nothing is shown"
 
 
 def test_info_lists_the_levels_as_a_table_where_there_is_room(tmp_path: Path) -> None:

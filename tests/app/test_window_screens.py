@@ -116,6 +116,42 @@ def test_a_long_pixel_size_is_seen_whole(qtbot: Any, tmp_path: Path) -> None:
     qtbot.waitUntil(lambda: len({line.width() for line in lines}) == 1, timeout=60_000)
 
 
+def test_an_axis_without_a_unit_says_so(qtbot: Any, tmp_path: Path) -> None:
+    """The field for the unit was an empty box."""
+    from qt_robot import window_on
+
+    image(tmp_path / "a.zarr", ("DAPI",))
+    with zarrscope.open(str(tmp_path / "a.zarr"), "r+") as h:
+        ome = h.root.attrs["ome"]
+        del ome["multiscales"][0]["axes"][1]["unit"]
+        h.root.attrs["ome"] = ome
+    window, session = window_on(qtbot, str(tmp_path / "a.zarr"))
+    session.set_tab("attributes")
+    form = window.form.sections
+    qtbot.waitUntil(lambda: "unit/2" in form.editors, timeout=60_000)
+
+    def hints() -> list[str]:
+        boxes: list[Any] = [form.editors[f"unit/{axis}"] for axis in (1, 2)]
+        return [box.lineEdit().placeholderText() for box in boxes]
+
+    qtbot.waitUntil(lambda: hints() == ["no unit", ""], timeout=60_000)
+
+
+def test_a_sentence_beside_the_address_leaves_it_room(qtbot: Any, tmp_path: Path) -> None:
+    """In a window of 900 pixels it took half of the line."""
+    from qt_robot import window_on
+
+    image(tmp_path / "cells of the third passage.zarr", ("DAPI",))
+    window, session = window_on(qtbot, str(tmp_path / "cells of the third passage.zarr" / "0"))
+    window.resize(900, 600)
+    qtbot.waitUntil(lambda: session.state.facts.startswith("Opened "), timeout=60_000)
+    line = window.address
+    qtbot.waitUntil(lambda: 0 < line.facts.width() <= line.width() * 2 // 5, timeout=60_000)
+    qtbot.waitUntil(lambda: session.state.facts in line.facts.toolTip(), timeout=60_000)
+    session.select("/")
+    qtbot.waitUntil(lambda: not line.facts.toolTip() and line.facts.text() == session.state.facts, timeout=60_000)
+
+
 def test_the_folder_of_several_images_shows_no_empty_table(qtbot: Any, tmp_path: Path) -> None:
     from qt_robot import window_on
 

@@ -160,8 +160,18 @@ def describe(
         tuple(sections),
         tuple(dict.fromkeys(warnings)),
         _problem(problem, placed=bool(metadata.defects)),
-        words=in_words(image, collection) or formats.words_of(node) or (GROUP if metadata.kind == "group" else ""),
+        words=_unreadable(metadata, problem)
+        or in_words(image, collection)
+        or formats.words_of(node)
+        or (GROUP if metadata.kind == "group" else ""),
     )
+
+
+def _unreadable(metadata: object, problem: object) -> str:
+    """Describes an array that cannot be read; "" for any other node, and where the shape is not known."""
+    if problem is None or not isinstance(metadata, ArrayMetadata) or "shape" in metadata.unread:
+        return ""
+    return f"An array of {strings.shape(metadata.shape)} values, which cannot be read here."
 
 
 def in_words(image: Image | None, collection: Collection | None) -> str:
@@ -273,9 +283,9 @@ def _storage(metadata: ArrayMetadata, node: Group | Array) -> DescriptionSection
             "How a chunk is packed, in the order of writing.",
         )
     )
-    items.append(
-        Item("Keys", strings.clean(metadata.keys.key((0,) * metadata.ndim)), "Where the first chunk is stored.")
-    )
+    if "grid" not in metadata.unread:
+        first = metadata.keys.key((0,) * metadata.ndim)
+        items.append(Item("Keys", strings.clean(first), "Where the first chunk is stored."))
     if metadata.transformers:
         items.append(Item("Storage transformers", " → ".join(_codec(t) for t in metadata.transformers)))
     return DescriptionSection("Storage", tuple(items))

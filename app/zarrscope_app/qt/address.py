@@ -9,7 +9,7 @@ from zarrscope_app.presenters import SessionState
 from zarrscope_app.presenters.commands import LABELS, command
 from zarrscope_app.presenters.session.opening import is_address
 from zarrscope_app.qt.toolkit.core import QEvent, QObject, QSize, Qt, Signal
-from zarrscope_app.qt.toolkit.gui import QDropEvent, QFocusEvent, QKeyEvent, QMouseEvent
+from zarrscope_app.qt.toolkit.gui import QDropEvent, QFocusEvent, QKeyEvent, QMouseEvent, QResizeEvent
 from zarrscope_app.qt.toolkit.widgets import (
     QFrame,
     QHBoxLayout,
@@ -20,7 +20,7 @@ from zarrscope_app.qt.toolkit.widgets import (
     QWidget,
 )
 
-from .text import Label, literal, tip
+from .text import ElidedLabel, Label, literal, tip
 from .theme import Role, icon
 
 
@@ -74,7 +74,7 @@ class AddressLine(QWidget):
         self._stack.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self._stack.setFixedHeight(self.line.sizeHint().height() + 4)
         row.addWidget(self._stack, 1)
-        self.facts = Label()
+        self.facts = ElidedLabel(Qt.TextElideMode.ElideMiddle)  # its end says the format and whether it can be edited
         self.facts.setContentsMargins(8, 0, 0, 0)
         row.addWidget(self.facts)
         self.show_place(None)
@@ -83,6 +83,7 @@ class AddressLine(QWidget):
         """Shows the address of a session; None: an empty line, ready for typing."""
         self._address = state.address if state is not None else ""
         self.facts.setText(state.facts if state is not None else "")
+        self._share_width()
         crumbs = state.crumbs if state is not None else ()
         if crumbs != self._crumbs:
             self._crumbs = crumbs
@@ -92,6 +93,17 @@ class AddressLine(QWidget):
             self._stack.setCurrentWidget(self.line)
         elif not self.line.hasFocus():
             self._stack.setCurrentWidget(self._trail)
+
+    def resizeEvent(self, event: QResizeEvent | None) -> None:
+        super().resizeEvent(event)
+        self._share_width()
+
+    def _share_width(self) -> None:
+        """Leaves the address at least three fifths of the line: the facts may contain a sentence."""
+        most = self.width() * 2 // 5
+        needed = self.facts.sizeHint().width()
+        self.facts.setFixedWidth(min(needed, most))
+        self.facts.setToolTip(tip(self.facts.text()) if needed > most else "")
 
     def edit(self) -> None:
         """Turns the buttons into text and selects all of it."""

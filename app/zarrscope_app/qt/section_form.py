@@ -405,8 +405,9 @@ class SectionFormWidget(QScrollArea):
             line.setText(field.text)  # setting the same text again would clear the selection
             if not line.hasFocus():
                 line.setCursorPosition(0)  # else a long text would show its end
-        if (line := _line(editor)) is not None and line.placeholderText() != field.differs:
-            line.setPlaceholderText(field.differs)
+        hint = field.differs or (field.summary if field.choices and not field.text else "")
+        if (line := _line(editor)) is not None and line.placeholderText() != hint:
+            line.setPlaceholderText(hint)
         font = editor.font()
         if font.bold() != field.changed:
             font.setBold(field.changed)

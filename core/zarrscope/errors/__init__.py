@@ -207,6 +207,8 @@ class NotFound(_SystemError, FileNotFoundError, KeyError):
 
     title = "Not found"
     errno = numbers.ENOENT
+    archive = ""
+    """The name of the archive that is the only thing in a folder where no hierarchy begins; "" anywhere else."""
 
 
 class Unreadable(_SystemError):

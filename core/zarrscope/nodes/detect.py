@@ -243,9 +243,11 @@ LISTED_AT_ROOT = 1000
 def not_zarr(store: Store) -> ZarrscopeError:
     """The error for a store without a hierarchy. If the store can be listed, the advice names up to five of its
     entries."""
+    from zarrscope.stores.file_address import ARCHIVES  # only a place without a hierarchy needs it
+
     for error in folders_in_place(store, PROBES):
         return error
-    looked = ", ".join(PROBES[:-1])
+    looked, archive = ", ".join(PROBES[:-1]), ""
     advice = "Check the address; a hierarchy is opened at its root."
     if store.listable:
         entries = [*islice(store.list_dir(""), LISTED_AT_ROOT)]
@@ -253,12 +255,16 @@ def not_zarr(store: Store) -> ZarrscopeError:
             if entry.is_prefix and entry.name in PROBES:  # a bucket tells of it only in listings
                 return folder_in_place(store.url, entry.name)
         names = sorted({entry.name for entry in entries[:6]})
+        if len(entries) == 1 and not entries[0].is_prefix and names[0].lower().endswith(ARCHIVES):
+            archive = names[0]
         advice = (
             f"It holds {', '.join(names[:5])}{' …' if len(names) > 5 else ''}. " if names else "It is empty. "
         ) + advice
     for fault in plugin_faults():
         advice += f" {fault.message}."
-    return NotFound(f"There is no Zarr hierarchy: none of {looked} is there", store=store.url, advice=advice)
+    found = NotFound(f"There is no Zarr hierarchy: none of {looked} is there", store=store.url, advice=advice)
+    found.archive = archive
+    return found
 
 
 def look_above(address: Address) -> str | None:

@@ -311,12 +311,13 @@ class ChunksPresenter(ChoosesChunk):
     def state(self) -> ChunkMap:
         """A new snapshot of the map, with the chunks that are known so far."""
         array = self._array
-        if array is None:
-            return ChunkMap(sentence=self._sentence)
+        levels = tuple(strings.clean(name, 60) for name, _ in self._arrays)
+        if array is None or "grid" in array.metadata.unread:
+            return ChunkMap(levels, self._level, sentence=self._sentence)
         grid, fixed, shown = self._grid, self._fixed(), (self._rows, self._columns)
         cells, shades, scale = self._cells(array, fixed)
         return ChunkMap(
-            tuple(strings.clean(name, 60) for name, _ in self._arrays),
+            levels,
             self._level,
             tuple(self._name(axis) for axis in range(len(grid))),
             self._name(self._rows) if self._rows >= 0 else "",

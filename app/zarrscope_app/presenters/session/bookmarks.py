@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from itertools import count
 
+from zarrscope.errors.visible import visible
 from zarrscope.model.frozen import frozen
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.settings import Settings
@@ -16,7 +17,7 @@ _LABEL = 90
 
 def bookmarked(label: str) -> str:
     """The message after a view was bookmarked."""
-    return f"Bookmarked: {strings.visible(label)}."
+    return f"Bookmarked: {visible(label)}."
 
 
 @frozen

@@ -6,10 +6,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from psygnal import Signal
 
-from zarrscope.errors import ZarrscopeError
+from zarrscope.errors import NotFound, ZarrscopeError
 from zarrscope.errors.confidential import public
 from zarrscope.nodes.enclosing import opened_around
 from zarrscope.stores.address import split_address
@@ -53,9 +54,17 @@ class OpensEnclosing(SessionPart):
             self.loader.closed(url)
 
     def _open_around(self, open: Callable[[str], Hierarchy], url: str) -> tuple[Hierarchy, str]:
-        """Opens the hierarchy at or around the address; also returns the address of one around it. Waits for the
-        store."""
-        return opened_around(open, url) if self._seeks else (open(url), "")
+        """Opens the hierarchy at or around the address, or the only archive in a folder; also returns the address of
+        one that is not at the address itself. Waits for the store."""
+        if not self._seeks:
+            return open(url), ""
+        try:
+            return opened_around(open, url)
+        except NotFound as error:
+            place = _within(url, error.archive)
+            if not place:
+                raise
+            return open(place), place
 
     def _settle(self, entry: str, around: str) -> None:
         """Called when the hierarchy is first open: takes its address, if it lies around the given address, or if the
@@ -67,8 +76,11 @@ class OpensEnclosing(SessionPart):
         except ZarrscopeError:  # it was opened by a host's own function
             return
         if around:
-            self._note = (self.entry, f"Opened {place_name(around)}, which contains this node")
-            self._wanted = None if self._wanted is None else entry + self._wanted
+            inside = around.startswith(before)
+            told = "the only file of the folder" if inside else "which contains this node"
+            self._note = (self.entry, f"Opened {place_name(around)}, {told}")
+            if not inside and self._wanted is not None:
+                self._wanted = entry + self._wanted
             self.url = public(around)
         elif address.node_path:
             self.url = public(replace(address, node_path="").text)
@@ -95,3 +107,10 @@ class OpensEnclosing(SessionPart):
     def is_at(self, url: str) -> bool:
         """Whether `url` is the address of this session, or the one that it was made with."""
         return url in (self.url, self.given)
+
+
+def _within(folder: str, name: str) -> str:
+    """The address of a file in a folder of this computer; "" without a name, and for any other address."""
+    if not name or ("://" in folder and not folder.startswith("file://")):
+        return ""
+    return f"{folder.rstrip('/')}/{quote(name) if '://' in folder else name}"
