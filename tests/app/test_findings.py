@@ -141,6 +141,25 @@ def test_a_finding_leads_to_its_field_and_is_mended(session: Callable[..., Sessi
     assert (s.edit.locate(wrong.pointer), s.edit.state.way) == ("size/0", "image")
 
 
+def test_problems_lists_errors_first_and_keeps_the_names_of_members(tmp_path: Path, mailbox: Mailbox) -> None:
+    """The error stood beneath the remarks, as "CoordinateTransformations must be …", which no document has."""
+    ome = image([{**Y, "unit": "micron"}, X], [CHANNEL], {})
+    ome["multiscales"][0]["coordinateTransformations"] = []
+    with zarrscope.open(str(tmp_path / "a.zarr"), "w-") as h:
+        h.root.attrs.put({"ome": {"version": "0.5", **ome}})
+        h.create_array("/0", shape=(16, 16), dtype="uint8", chunks=(16, 16))
+    s = Session(str(tmp_path / "a.zarr"), mailbox)
+    try:
+        s.set_tab("problems")
+        mailbox.run_until(lambda: s.problems.count == 2, SECONDS)
+        first, second = s.problems.items
+        assert (first.severity, second.severity) == ("error", "warning")
+        assert first.headline.startswith("coordinateTransformations must be a list")
+        assert second.headline.startswith("The unit should be")
+    finally:
+        s.close()
+
+
 def test_problems_lists_what_attributes_counts(place: Path, mailbox: Mailbox) -> None:
     s = Session(str(place / "a.zarr"), mailbox, writable=True)
     try:

@@ -47,6 +47,13 @@ def in_applications(text: str) -> str:
     return text
 
 
+def capitalised(message: str) -> str:
+    """The message with a capital at its start, unless it begins with the name of a member: "coordinateTransformations
+    must be a list …"."""
+    first = message.split(" ", 1)[0]
+    return message if first[1:].lower() != first[1:] or "_" in first else message[:1].upper() + message[1:]
+
+
 def sentence_of(message: str, key: str | None) -> str:
     """The message of a fault as a sentence, with the document in front if it counts the lines of it."""
     text = visible(message.rstrip(".")) + "."

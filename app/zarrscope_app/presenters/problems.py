@@ -21,7 +21,7 @@ from zarrscope.nodes.opening import open as open_hierarchy
 from zarrscope.runtime.threads import JobResult, Owner, Ticket
 from zarrscope.stores.address import absolute_address
 from zarrscope_app.presenters import differences
-from zarrscope_app.presenters.advice import sentence_of
+from zarrscope_app.presenters.advice import capitalised, sentence_of
 from zarrscope_app.presenters.coalesce import CoalescedCall
 from zarrscope_app.presenters.node_details import NodeDetails
 from zarrscope_app.presenters.problem_rows import ProblemRow, rows_of
@@ -241,6 +241,7 @@ class ProblemsPresenter:
         """Lists the findings in a node's documents, and removes those of the same kind that were corrected."""
         url = self._hierarchy.url if self._hierarchy is not None else ""
         found = [problem_of(each, url) for each in findings if each.severity != "information"]
+        found.sort(key=lambda each: each.severity != "error")
         self.show_those_of((kind, path), {each: each for each in found})
 
     def clear(self, path: str | None = None) -> None:
@@ -446,7 +447,7 @@ def problem_of(finding: Finding, store: str) -> Problem:
     """A finding of a check as a problem, in the words in which the error itself is shown. `store`: its address."""
     message = finding.message
     if finding.code == "ome-zarr":  # begins with a small letter if it is about a member that has a name in words
-        message = message[:1].upper() + message[1:]
+        message = capitalised(message)
     headline = sentence_of(message, finding.key)
     if finding.advice:
         headline += f" {clean(scrub(finding.advice))}"

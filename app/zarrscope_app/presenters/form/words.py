@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from zarrscope.errors import ZarrscopeError
+from zarrscope_app.presenters.advice import capitalised
 from zarrscope_app.presenters.form.view_models import Field, Way
 from zarrscope_app.presenters.strings import ATTRIBUTES, clean, count, counted, percent, short
 from zarrscope_app.presenters.typed_times import EXAMPLE
@@ -376,8 +377,7 @@ def summed_up(version: str, errors: int, remarks: int) -> str:
 
 def finding(message: str, pointer: str) -> str:
     """A finding with its pointer: "the unit should be a unit of space (/ome/multiscales/0/axes/1/unit)"."""
-    told = clean(message, 240)
-    return f"{told[:1].upper()}{told[1:]}{f' ({clean(pointer, 160)})' if pointer else ''}"
+    return f"{capitalised(clean(message, 240))}{f' ({clean(pointer, 160)})' if pointer else ''}"
 
 
 def mends(texts: Sequence[str]) -> str:
