@@ -16,7 +16,8 @@ from zarrscope.errors import NotFound, Refused, Unsupported
 from zarrscope.errors.confidential import public
 from zarrscope.stores.address import split_address
 from zarrscope.stores.address_options import cut_options, split_options, with_options
-from zarrscope.stores.address_text import AddressStep, parse
+from zarrscope.stores.address_text import AddressStep, cleaned, parse
+from zarrscope.stores.linked_pages import data_behind
 from zarrscope.stores.memory import MemoryStore
 from zarrscope.stores.pasted_links import volume_in
 
@@ -144,7 +145,7 @@ def test_chains_and_formats(text: str, place: str, steps: tuple[AddressStep, ...
         ("doi:10.5281/zenodo.1", Refused, "doi: is not a scheme"),
         ("mailto:x@y", Refused, "mailto: is not a scheme"),
         ("host:path", Refused, "host: is not a scheme"),
-        ("arn:aws:s3:::b/x.zarr", Refused, "arn: is not a scheme"),
+        ("urn:x:y/x.zarr", Refused, "urn: is not a scheme"),
         ("$NOT_SET/x.zarr", Refused, "variable NOT_SET .* is not set"),
         ("x.zip|tar:a", Unsupported, r"\|tar:"),
         ("x|ocdbt:", Unsupported, r"\|ocdbt:"),
@@ -207,6 +208,98 @@ def test_links_to_viewers(link: str, address: str, viewer: str) -> None:
     assert found.address == address
     assert viewer in found.remark
     assert parse(link).remarks == (found.remark,)
+
+
+@pytest.mark.parametrize(
+    ("link", "address", "site"),
+    [
+        (
+            "https://eu-west-1.console.aws.amazon.com/s3/buckets/b?region=eu-west-1&bucketType=general&prefix=a/x.zarr/",
+            "s3://b/a/x.zarr?region=eu-west-1",
+            "the console of AWS",
+        ),
+        ("https://s3.console.aws.amazon.com/s3/object/b?prefix=x.zarr/zarr.json", "s3://b/x.zarr/zarr.json", "of AWS"),
+        ("arn:aws:s3:::b/x.zarr", "s3://b/x.zarr", "S3"),
+        (
+            "https://console.cloud.google.com/storage/browser/b/a%20b/x.zarr;tab=objects?prefix=&project=p",
+            "gs://b/a b/x.zarr",
+            "Google Cloud",
+        ),
+        ("https://console.cloud.google.com/storage/browser/_details/b/x.zip", "gs://b/x.zip", "Google Cloud"),
+        ("https://storage.cloud.google.com/b/x.zarr", "gs://b/x.zarr", "Google Cloud Storage"),
+        ("https://github.com/o/r/tree/main/a/x.zarr", "https://raw.githubusercontent.com/o/r/main/a/x.zarr", "GitHub"),
+        ("https://github.com/o/r/blob/v1/x.zip", "https://raw.githubusercontent.com/o/r/v1/x.zip", "GitHub"),
+        ("https://gitlab.com/g/s/r/-/tree/main/x.zarr", "https://gitlab.com/g/s/r/-/raw/main/x.zarr", "GitLab"),
+        (
+            "https://huggingface.co/datasets/o/r/tree/main/x.zarr",
+            "https://huggingface.co/datasets/o/r/resolve/main/x.zarr",
+            "Hugging Face",
+        ),
+        ("https://zenodo.org/records/1/files/x.zip?download=1", "https://zenodo.org/records/1/files/x.zip", "Zenodo"),
+        ("https://zenodo.org/api/records/1/files/x.zip/content", "https://zenodo.org/records/1/files/x.zip", "Zenodo"),
+        ("https://www.dropbox.com/scl/fi/i/x.zip?rlkey=k&dl=0", "https://www.dropbox.com/scl/fi/i/x.zip?rlkey=k&dl=1",
+         "Dropbox"),
+    ],
+)  # fmt: skip
+def test_a_link_to_a_page_leads_to_its_data(link: str, address: str, site: str) -> None:
+    found = data_behind(link)
+    assert found is not None
+    assert found.address == address
+    assert site in found.site
+    assert cleaned(link) == (address, "", (f"The address was taken from a link to {found.site}",))
+    assert cleaned(address).text == address
+
+
+@pytest.mark.parametrize(
+    ("link", "says"),
+    [
+        ("https://doi.org/10.5281/zenodo.1", "the link of a DOI, not of data"),
+        ("https://zenodo.org/records/13305156", "a record of Zenodo"),
+        ("https://github.com/zarr-developers/zarr-python", "a page of GitHub"),
+        ("https://github.com/o/r/tree/main", "a page of GitHub"),
+        ("https://huggingface.co/datasets/o/r/tree/main", "a page of Hugging Face"),
+        ("https://console.aws.amazon.com/s3/home", r"the console of AWS.*Write s3://bucket/path\.$"),
+        ("https://console.cloud.google.com/storage/browser", "the console of Google"),
+        ("https://portal.azure.com/#blade/x", "the portal of Azure"),
+        ("https://drive.google.com/drive/folders/1abc", "Google Drive.*download the data"),
+        ("https://www.dropbox.com/scl/fo/i?dl=0", "a folder of Dropbox"),
+        ("https://lab.sharepoint.com/sites/x", "SharePoint"),
+        ("https://figshare.com/articles/dataset/x/123", "an article of figshare"),
+        ("https://www.ebi.ac.uk/biostudies/bioimages/studies/S-BIAD845", "a study of BioStudies"),
+        ("https://idr.openmicroscopy.org/webclient/?show=image-6001240", "a page of OMERO"),
+    ],
+)
+def test_a_page_that_does_not_tell_its_data_is_refused(link: str, says: str) -> None:
+    with pytest.raises(Refused, match=says):
+        parse(link)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://uk1s3.embassy.ebi.ac.uk/idr/zarr/v0.4/idr0062A/6001240.zarr",
+        "https://ftp.ebi.ac.uk/biostudies/x.zarr",
+        "https://raw.githubusercontent.com/o/r/main/x.zarr",
+        "https://o.github.io/x.zarr",
+        "https://figshare.com/ndownloader/files/1",
+        "https://host:notaport/x.zarr",
+    ],
+)
+def test_other_links_are_taken_as_they_are(address: str) -> None:
+    assert data_behind(address) is None
+    assert cleaned(address) == (address, "", ())
+
+
+def test_punctuation_of_a_sentence_is_left_out() -> None:
+    assert cleaned("https://host/x.zarr).") == ("https://host/x.zarr", "", ("The ').' at the end was left out",))
+    assert cleaned("s3://b/x.ome.zarr/,").text == "s3://b/x.ome.zarr/"
+    assert cleaned("https://host/x.zarr/a.").text == "https://host/x.zarr/a."
+
+
+def test_paths_in_file_addresses() -> None:
+    assert parse("file:my%20data/x.zarr").place == ("my data/x.zarr", True)
+    with pytest.raises(Refused, match=r"Write http://host/x\.zarr, as text"):
+        parse("http:\\\\host\\x.zarr")
 
 
 @pytest.mark.parametrize(
@@ -385,3 +478,18 @@ def test_sentences_about_wrong_addresses_name_the_cause(tmp_path: Path) -> None:
         zarrscope.open(f"zip://x::{tmp_path / 'a.zarr'}")
     with pytest.raises(Refused, match=r"A reference:// address names its file after '::'"):
         zarrscope.open("reference://a")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="C: is a drive there")
+def test_a_missing_path_that_looks_like_a_web_address_is_told_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(NotFound, match=r"write https://host\.org/data/x\.zarr"):
+        zarrscope.open("host.org/data/x.zarr")
+    with pytest.raises(NotFound, match=r"C: is a drive of Windows\. Use the path"):
+        zarrscope.open("file:///C:/Users/x.zarr")
+    with pytest.raises(NotFound, match="A DOI names a page about data"):
+        zarrscope.open("10.5281/zenodo.123")
+    with pytest.raises(NotFound, match=r"look for the right name in it\.$"):
+        zarrscope.open("cells.zarr/0")

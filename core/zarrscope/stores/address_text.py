@@ -10,7 +10,7 @@ These forms are accepted, also in quotes, in `<…>` or with blanks around them:
 - `address|icechunk:node` of an Icechunk repository, `address|icechunk:@tag.v1/node` of a version (icechunk_version.py)
 - `address::node` (silx)
 - the format, stated before or after the address: `zarr2://address`, `address|n5:`
-- links to viewers that name a volume (pasted_links.py)
+- links to viewers that name a volume (pasted_links.py), and to pages about data (linked_pages.py)
 
 A text that is not an address raises Refused or Unsupported with the reason; it never becomes part of a path. address.py
 checks before whether the text is the name of an existing file.
@@ -44,7 +44,10 @@ _WAYS: dict[str, Literal["folder", "references", "repository"]] = {
 """The first words of chains, and the steps that they mean."""
 _CACHES = ("simplecache", "filecache", "blockcache")
 _AROUND = {'"': '"', "'": "'", "`": "`", "“": "”", "„": "“", "‘": "’", "«": "»", "<": ">"}
+_SENTENCE = re.compile(r"(\w+://.+\.(?:zarr|n5|zip|ozx)/?)([.,;:!)\]]+)", re.DOTALL | re.IGNORECASE)
+"""An address with the punctuation of the sentence from which it was copied."""
 _INVISIBLE = "\ufeff\u200b\u200e\u200f\u2060"
+OF_WINDOWS = "Use the path at which the drive or share is mounted on this computer."
 _DRIVE = re.compile(r"[A-Za-z]:")
 _FAR = re.compile(r"(?:([\w.+-]+)@)?([A-Za-z0-9_][\w.-]+|\[[0-9A-Fa-f:.]+\]):(?!//)(.*)", re.DOTALL)
 _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|([A-Za-z_]\w*))")
@@ -78,7 +81,7 @@ class Parts(NamedTuple):
 
 class Cleaned(NamedTuple):
     """The address in a text, without quotes and without a prefix that names the format, such as `zarr3:`. If the text
-    is a link to a web viewer, it is the address of the volume that the link opens."""
+    is a link to a web viewer or to a page about data, it is the address of the data."""
 
     text: str
     dialect: str = ""
@@ -102,11 +105,16 @@ def cleaned(text: str) -> Cleaned:
     """Extracts the address from a text. Raises Refused if it holds none."""
     text, dialect = _bare(text), ""
     remarks: tuple[str, ...] = ()
-    if text[:4].lower() == "http":
-        from zarrscope.stores.pasted_links import volume_in  # imported here: plain paths need no urllib
+    if (ended := _SENTENCE.fullmatch(text)) is not None:
+        text, remarks = ended[1], (f"The {ended[2]!r} at the end was left out",)
+    if text[:4].lower() in ("http", "arn:"):
+        from zarrscope.stores.linked_pages import data_behind  # imported here: plain paths need no urllib
+        from zarrscope.stores.pasted_links import volume_in
 
         if (found := volume_in(text)) is not None:
             text, remarks = _bare(found.address), (found.remark,)
+        elif (page := data_behind(text)) is not None:
+            text, remarks = page.address, (f"The address was taken from a link to {page.site}",)
     while (prefix := re.match(SCHEME, text)) and prefix[1].lower() in FORMATS and prefix[1].lower() != "auto":
         dialect, text = FORMATS[prefix[1].lower()], _bare(text[prefix.end() :])
     if not text or "\0" in text:
@@ -176,6 +184,10 @@ def place_in(text: str, *, windows: bool = False) -> StorePlace:
     if re.match(SCHEME, text):
         return StorePlace(text, False)
     if text.lower().startswith("file:"):
+        if text[5:6] not in ("/", "\\"):  # a path from the current folder
+            from urllib.parse import unquote
+
+            return StorePlace(unquote(text[5:]), True)
         return StorePlace("file://" + text[5:].replace("\\", "/" if windows else "\\"), False)
     expanded = _expanded(text, windows)
     if expanded != text:
@@ -186,9 +198,7 @@ def place_in(text: str, *, windows: bool = False) -> StorePlace:
         if windows:
             return StorePlace(text, True)
         raise Refused(
-            f"{text!r} is a path of Windows",
-            advice="Use the path at which the drive or share is mounted on this computer. For a file with exactly this "
-            f"name, write ./{text}",
+            f"{text!r} is a path of Windows", advice=f"{OF_WINDOWS} For a file with exactly this name, write ./{text}"
         )
     far = _FAR.match(text)
     if far is not None and (found := _far(*far.groups())) is not None:
@@ -216,9 +226,8 @@ def _expanded(text: str, windows: bool) -> str:
 def _far(user: str | None, host: str, rest: str) -> str | None:
     """The ssh address of host:path or user@host:path, as in scp; None for a text of another form."""
     if host.lower() in known_schemes():
-        raise Refused(
-            f"Two slashes are missing after {host}:", advice=f"Write {host.lower()}://{rest.lstrip('/')}, as text."
-        )
+        told = rest.replace("\\", "/").lstrip("/")
+        raise Refused(f"Two slashes are missing after {host}:", advice=f"Write {host.lower()}://{told}, as text.")
     if rest.startswith("/"):
         path = rest
     elif rest.startswith("~/") or user:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import sys
 from itertools import islice
 
 from zarrscope.errors import NotEmpty, NotFound, Refused, Unsupported
@@ -88,17 +90,30 @@ NAMES_COMPARED = 1000
 """The most names of a folder that are compared with a name that does not exist there."""
 
 
+_HOST = re.compile(r"[a-z0-9-]+(\.[a-z0-9-]+)*\.[a-z]{2,}(:\d+)?/", re.IGNORECASE)
+_FILES = (".zarr", ".n5", *ARCHIVES, ".json", ".parq", ".parquet")
+
+
 def nearest(path: str) -> str:
-    """Advice for a path that does not exist: proposes a name that is like it, or names the nearest folder above it that
-    exists."""
+    """Advice for a path that does not exist: proposes a name that is like it or an address that it may be, or names the
+    nearest folder above it that exists."""
     missing, place = path, os.path.dirname(path)
     while place and not os.path.isdir(place) and os.path.dirname(place) != place:
         missing, place = place, os.path.dirname(place)
     if not place:
         return "Check the path."
+    if sys.platform != "win32" and re.match("/[A-Za-z]:/", missing + "/"):
+        from zarrscope.stores.address_text import OF_WINDOWS
+
+        return f"{missing[1:]} is a drive of Windows. {OF_WINDOWS}"
     if like := _like(os.path.basename(missing), place):
         return f"Did you mean {os.path.join(place, like)}?"
-    return f"The folder {place} exists: look for the right name in it."
+    name = os.path.relpath(path, place).replace(os.sep, "/")
+    if re.match(r"10\.\d{4,}/", name):
+        return "A DOI names a page about data: open it in a browser, and copy the link of the file or folder there."
+    web = _HOST.match(name) and not name.partition("/")[0].lower().endswith(_FILES)
+    other = f" For an address on the web, write https://{name}" if web else ""
+    return f"The folder {place} exists: look for the right name in it.{other}"
 
 
 def _like(name: str, folder: str) -> str:
