@@ -498,6 +498,44 @@ def test_each_channel_reads_its_share_and_one_of_them_the_small_values(tmp_path:
     assert found[3][0].head["error"] == "Refused"
 
 
+def test_channels_carry_equal_shares_of_few_values(tmp_path: Path) -> None:
+    store = LocalStore(str(tmp_path), writable=True)
+    values = [os.urandom(tuning.SSH_SHARED_BYTES * (4 + i) + i) for i in range(4)]
+    for i, value in enumerate(values):
+        store.set(f"{i}", value)
+    joined, found, carried = shares.JoinedShares(), dict[int, bytes](), []
+    for channel in reversed(range(5)):
+        carried.append(0)
+        for frame in shares.read_shares(store, [*map(str, range(4))], None, channel, 5):
+            carried[-1] += len(frame.body)
+            whole = joined.add(frame.head["i"], MessageFrame(frame.head, bytes(frame.body)))
+            if whole is not None:
+                found[frame.head["i"]] = whole.body
+    assert [found[i] for i in range(4)] == values
+    assert max(carried) - min(carried) <= 1
+    assert shares.worth_sharing([("0", None)] * 4, 5)
+    assert not shares.worth_sharing([("0", None)] * 10, 5)
+    assert not shares.worth_sharing([("0", None), ("1", ByteRange(0, 1))], 5)
+
+
+def test_shares_with_a_gap_or_an_overlap_are_not_joined() -> None:
+    """The processes on the other machine cut by the sizes of all values, so a value that grew moves the cuts of the
+    others."""
+
+    def share(start: int, body: bytes) -> MessageFrame:
+        return MessageFrame({"i": 0, "absent": False, "share": [start, 6, "same file"]}, body)
+
+    overlapping = shares.JoinedShares()
+    assert [overlapping.add(0, each) for each in (share(0, b"abcd"), share(3, b"def"))] == [None, None]
+    gap = shares.JoinedShares()
+    assert [gap.add(0, each) for each in (share(4, b"ef"), share(0, b"ab"), share(1, b"bcd"))] == [None] * 3
+    whole = shares.JoinedShares()
+    assert whole.add(0, share(4, b"ef")) is None
+    joined = whole.add(0, share(0, b"abcd"))
+    assert joined is not None
+    assert joined.body == b"abcdef"
+
+
 class Scripted:
     """A channel that gives these answers without waiting."""
 
