@@ -49,10 +49,12 @@ def _watch(finished: threading.Event, say: Callable[[str], None]) -> None:
         wait, now = longest_wait(), time.monotonic()
         if wait is None or now - wait.since < LONG_SECONDS or now < after:
             continue
-        from zarrscope_app.presenters.session.waiting_words import waiting  # imported only now: it takes half a second
+        from zarrscope_app.presenters.session.waiting_words import (
+            waiting_for,  # imported only now: it takes half a second
+        )
 
         wait = longest_wait()
         if wait is not None and not finished.is_set():
-            sentence = waiting(wait.place, wait.key, time.monotonic() - wait.since, "Ctrl+C")
+            sentence = waiting_for(wait, wait.place, time.monotonic() - wait.since, "Ctrl+C")
             interpose(partial(say, sentence))
             after, pause = now + pause, min(2 * pause, LONGEST_PAUSE_SECONDS)

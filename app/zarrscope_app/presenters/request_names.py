@@ -12,9 +12,13 @@ KEY_LENGTH = 32
 
 def requested(url: str, key: str) -> str:
     """The name of a request: "zarr.json from 10.0.0.1:8000"."""
+    return f"{shortened(key)} from {host_of(url)}" if key else host_of(url)
+
+
+def shortened(key: str) -> str:
+    """A key, of which only the end is shown if it is long."""
     shown = clean(key)
-    shown = shown if len(shown) <= KEY_LENGTH else f"…{shown[1 - KEY_LENGTH :]}"
-    return f"{shown} from {host_of(url)}" if key else host_of(url)
+    return shown if len(shown) <= KEY_LENGTH else f"…{shown[1 - KEY_LENGTH :]}"
 
 
 def host_of(url: str) -> str:

@@ -346,7 +346,7 @@ class Window(QMainWindow):
     def keyPressEvent(self, event: QKeyEvent | None) -> None:
         assert event is not None
         session, key = self._session, event.text()
-        if session is None or self._typing():
+        if session is None or (self._typing() and not (event.key() == Qt.Key.Key_Escape and session.edit.saving)):
             super().keyPressEvent(event)
         elif len(key) == 1 and key in "123456789":
             toggle_channel(session, int(key))

@@ -38,7 +38,7 @@ from zarrscope.runtime.pool import ThreadPool, log, pools
 from zarrscope.runtime.tickets import JobResult as JobResult
 from zarrscope.runtime.tickets import Ticket as Ticket
 from zarrscope.runtime.tuning import FETCH_THREADS, FILE_THREADS
-from zarrscope.runtime.waits import PendingRequest, ReadJob, running
+from zarrscope.runtime.waits import PendingRequest, ReadJob, WriteJob, running
 
 Post = Callable[[Callable[[], None]], object]
 """Runs a callable on the owner's thread soon, in the order of the calls. Never blocks."""
@@ -207,9 +207,10 @@ class Owner:
     def fetch(self, work: Callable[..., T], done: Callable[[JobResult[T]], None], priority: int = 1) -> Ticket:
         """Runs `work()`, or `work(cancelled)` if it has a parameter of that name, on the pool that waits for stores.
 
-        `done(outcome)` is called on the owner's thread, unless the ticket was cancelled by then.
+        `done(outcome)` is called on the owner's thread, unless the ticket was cancelled by then. `stop` only ends the
+        wait of such work for a lock.
         """
-        return self._submit(self.background.fetch_pool, work, done, priority)
+        return self._submit(self.background.fetch_pool, work, done, priority, WriteJob())
 
     def read(self, work: Callable[..., T], done: Callable[[JobResult[T]], None], priority: int = 1) -> Ticket:
         """As `fetch`, for work that only reads: cancelling the ticket, or `stop`, also ends the thread's wait for a
@@ -227,8 +228,8 @@ class Owner:
         return sorted((each for each in found if each is not None), key=lambda each: each.since)
 
     def stop(self, error: Callable[[PendingRequest | None], BaseException]) -> bool:
-        """Ends all work of `read` that is not done, like a failure: each callback gets the error that `error` makes for
-        it. Returns False if there was none."""
+        """Ends all work of `read` that is not done, and work of `fetch` that waits for a lock, like a failure: each
+        callback gets the error that `error` makes for it. Returns False if there was none."""
         return sum([ticket.stop(error(ticket.waiting)) for ticket in [*self._tickets]]) > 0
 
     def decode(self, work: Callable[..., T], done: Callable[[JobResult[T]], None], priority: int = 1) -> Ticket:
@@ -316,7 +317,8 @@ class Owner:
                 with running(job):
                     outcome = JobResult(work(ticket.is_cancelled) if takes_cancelled else work())
             except BaseException as error:
-                outcome = JobResult(error=error)
+                given_up = isinstance(error, Interrupted) and isinstance(job, WriteJob) and job.given_up
+                outcome = JobResult(error=ticket.told if given_up else error)
             if not ticket.cancelled and not (job is not None and job.stopped):
                 self.post(lambda: deliver(outcome))
 
@@ -352,6 +354,8 @@ class _JobTicket(Ticket):
         super().__init__()
         self._owner, self._job = owner, job
         self.run: Callable[[], None] | None = None
+        self.told: BaseException | None = None
+        """The error of work that was stopped while it waited for a lock."""
         self.fail: Callable[[BaseException], object] = lambda _: None
         """Has the callback called with an error."""
 
@@ -381,6 +385,9 @@ class _JobTicket(Ticket):
         return None if stopped or self._job is None else self._job.waiting
 
     def stop(self, error: BaseException) -> bool:
+        if isinstance(self._job, WriteJob) and not (self._cancelled or self._finished):
+            self.told = self.told or error  # before the thread of the work can see that it is stopped
+            return self._job.give_up_lock()
         if self._job is None or self._cancelled or self._finished or self._job.stopped:
             return False
         self._job.stop()

@@ -4,6 +4,9 @@ A job that only reads runs within `running(job)`. A store that is asked for a va
 places that block until an answer comes mark that time (`waiting`). Both do nothing in threads without a job.
 `ReadJob.stop` ends the wait of the thread as an interrupt does (interrupts.py), and the store cancels its request then.
 
+A job that writes runs with a WriteJob, which only names the locks that it waits for (`waiting_for_lock`), and can only
+be stopped while it waits for one.
+
 A command line has no such jobs. After `watch_threads` every thread has a record of its own, which only names requests.
 """
 
@@ -11,11 +14,11 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TypeVar
 
-from zarrscope.runtime.interrupts import INTERRUPT, InterruptibleOperation, adopt
+from zarrscope.runtime.interrupts import INTERRUPT, Interrupted, InterruptibleOperation, adopt, check
 from zarrscope.runtime.named_tuple import NamedTuple
 
 T = TypeVar("T")
@@ -24,8 +27,19 @@ _watched: dict[int, ReadJob] | None = None
 """The jobs and records of all threads by the threads' identifiers; None unless `watch_threads` was called."""
 
 
+class LockHolder(NamedTuple):
+    """The process that holds a lock, as far as the system tells."""
+
+    process: int = 0
+    """The number of the process; 0 if it is not known."""
+    program: str = ""
+    """The name of its program; "" if it is not known."""
+    stopped: bool = False
+    """Whether the process is stopped, so that it cannot release the lock."""
+
+
 class PendingRequest(NamedTuple):
-    """A request that has not been answered."""
+    """A request that has not been answered, or a lock that is not free."""
 
     place: str
     """The address of the store; "" if the job did not name it."""
@@ -33,12 +47,14 @@ class PendingRequest(NamedTuple):
     """The key or prefix that was requested; "" if the job did not name it."""
     since: float
     """The time of `time.monotonic` since which nothing came."""
+    holder: LockHolder | None = None
+    """For a lock, the process that holds it."""
 
 
 class ReadJob:
     """A job that only reads: it names the request that it waits for, and can be stopped."""
 
-    __slots__ = ("_asked", "_began", "_of_thread", "_operation", "_since")
+    __slots__ = ("_asked", "_began", "_lock", "_of_thread", "_operation", "_since")
 
     def __init__(self, of_thread: bool = False) -> None:
         self._of_thread = of_thread
@@ -46,6 +62,8 @@ class ReadJob:
         self._operation = InterruptibleOperation(installed=False)
         self._asked = ("", "")
         self._began: float | None = None
+        self._lock: waiting_for_lock | None = None
+        """The lock that the thread waits for."""
         self._since: float | None = None
         """The time since which the thread waits; 0 while it computes; None if it never told that it waits."""
 
@@ -62,6 +80,8 @@ class ReadJob:
     def waiting(self) -> PendingRequest | None:
         """The request that the job waits for; None while it computes, or has not started. If its store does not tell
         when it waits, the job counts as waiting since it began."""
+        if (lock := self._lock) is not None:
+            return lock.told
         since = self._began if self._since is None else self._since
         return PendingRequest(*self._asked, since) if since else None
 
@@ -75,6 +95,36 @@ class ReadJob:
         if self._of_thread and former != asked and "" in (former[0], asked[0]):  # the outermost request begins or ends
             self._began, self._since = (time.monotonic(), None) if asked[0] else (None, None)
         return former
+
+
+class WriteJob(ReadJob):
+    """A job that may change data: it names only the lock that it waits for, and is stopped only while it does."""
+
+    __slots__ = ("_given_up",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._given_up = False
+
+    @property
+    def waiting(self) -> PendingRequest | None:
+        """The lock that the job waits for; None while it does not wait for a lock."""
+        lock = self._lock
+        return None if lock is None or self._given_up else lock.told
+
+    def stop(self) -> None:
+        """Does nothing: what was begun is written to its end."""
+
+    def give_up_lock(self) -> bool:
+        """Ends the present wait for a lock with Interrupted, unless the lock is given at this moment. Returns False if
+        the job does not wait for a lock."""
+        self._given_up = self._lock is not None
+        return self._given_up
+
+    @property
+    def given_up(self) -> bool:
+        """Whether `give_up_lock` was called, and the job has not gone on with its lock since."""
+        return self._given_up
 
 
 def current_job() -> ReadJob | None:
@@ -147,6 +197,44 @@ class waiting:
     def __exit__(self, *_: object) -> None:
         if self._job is not None:
             self._job._wait(0.0)
+
+
+class waiting_for_lock:
+    """`with waiting_for_lock(place, key, holder) as wait: …` marks the time in which the thread waits for the lock of
+    `place`, in order to write `key`. `holder` finds out who holds it, on any thread."""
+
+    __slots__ = ("_holder", "_job", "_key", "_place", "_since")
+
+    def __init__(self, place: str, key: str, holder: Callable[[], LockHolder] = LockHolder) -> None:
+        self._place, self._key, self._holder = place, key, holder
+        self._job, self._since = current_job(), time.monotonic()
+
+    @property
+    def told(self) -> PendingRequest:
+        """The wait, with the present holder of the lock."""
+        return PendingRequest(self._place, self._key, self._since, self._holder())
+
+    def check(self) -> None:
+        """Raises Interrupted if the wait is to end."""
+        check()
+        if self.given_up:
+            raise Interrupted
+
+    @property
+    def given_up(self) -> bool:
+        """Whether a person does not want to wait any longer."""
+        return isinstance(self._job, WriteJob) and self._job.given_up
+
+    def __enter__(self) -> waiting_for_lock:
+        if self._job is not None:
+            self._job._lock = self
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if self._job is not None:
+            self._job._lock = None
+            if kind is None and isinstance(self._job, WriteJob):
+                self._job._given_up = False  # the lock came first
 
 
 def naming(place: str, keys: Sequence[str], answers: Iterator[tuple[int, T]]) -> Iterator[tuple[int, T]]:

@@ -90,7 +90,6 @@ NAMES_COMPARED = 1000
 """The most names of a folder that are compared with a name that does not exist there."""
 
 
-_HOST = re.compile(r"[a-z0-9-]+(\.[a-z0-9-]+)*\.[a-z]{2,}(:\d+)?/", re.IGNORECASE)
 _FILES = (".zarr", ".n5", *ARCHIVES, ".json", ".parq", ".parquet")
 
 
@@ -111,7 +110,9 @@ def nearest(path: str) -> str:
     name = os.path.relpath(path, place).replace(os.sep, "/")
     if re.match(r"10\.\d{4,}/", name):
         return "A DOI names a page about data: open it in a browser, and copy the link of the file or folder there."
-    web = _HOST.match(name) and not name.partition("/")[0].lower().endswith(_FILES)
+    web = re.match(r"[a-z0-9-]+(\.[a-z0-9-]+)*\.[a-z]{2,}(:\d+)?/", name, re.IGNORECASE) and not name.partition("/")[
+        0
+    ].lower().endswith(_FILES)
     other = f" For an address on the web, write https://{name}" if web else ""
     return f"The folder {place} exists: look for the right name in it.{other}"
 

@@ -136,4 +136,4 @@ _PAGES = (
     ("a page of OMERO", r".+", r"(/[^/]+)?/(webclient|iviewer|webgateway/img_detail)(/|$)",
      "OMERO serves no Zarr at this link: ask its administrator for the address of the image in OME-Zarr."),
 )  # fmt: skip
-"""What each page is, its hosts, the beginning of its path, and what to do instead."""
+"""Pages without the address of their data: a name, the hosts, the beginning of the path, and the advice."""

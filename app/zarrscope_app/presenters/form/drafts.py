@@ -22,6 +22,8 @@ class Drafts:
         self.path = "/"
         """The path of the selected node."""
         self.kind: Literal["group", "array"] = "group"
+        self.wait = ""
+        """The sentence about the lock for which a save waits; "" if none does."""
         self.together = False
         """Whether the form of several nodes is displayed instead of the form of the selected node."""
 

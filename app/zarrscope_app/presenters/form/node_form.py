@@ -218,7 +218,7 @@ class NodeForm:
             if stated is not None and not (self._waiting and not self._drafts.writable):
                 return stated
         if draft.saving:
-            return EditStatus.SAVING, strings.SAVING
+            return EditStatus.SAVING, self._drafts.wait or strings.SAVING
         if draft.theirs is not None:
             return EditStatus.CONFLICT, strings.conflict(len(draft.disagreements))
         if draft.errors:

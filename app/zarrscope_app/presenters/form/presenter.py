@@ -76,6 +76,7 @@ class EditPresenter(MemberActions):
         self._drafts = Drafts()
         self._waiting = Waiting()
         self._saver = Saver(owner, self._drafts, self._refresh, self.saved.emit, self.failed.emit)
+        self.tell_wait = self._saver.tell_wait
         self._one = NodeForm(owner, self._drafts, self._waiting, self._saver, self._refresh)
         self._put_aside = PutAside(owner, self._drafts, self._waiting, self._saver, self._refresh, self.unapplied.emit)
         self._several: SeveralForm | None = None

@@ -35,6 +35,12 @@ class Saver:
         """Whether any draft is being saved."""
         return any(draft.saving for draft in self._drafts.by_path.values())
 
+    def tell_wait(self, sentence: str) -> None:
+        """Shows the sentence about the lock for which a save waits; "" if none does."""
+        if self._drafts.wait != sentence:
+            self._drafts.wait = sentence
+            self._repaint()
+
     def save(self) -> None:
         """Saves the displayed draft."""
         draft = self._drafts.editable

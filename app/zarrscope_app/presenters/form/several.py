@@ -470,7 +470,7 @@ class SeveralForm:
         scope = words.several(len(self.paths), len(self.asked) - len(self.paths) - self._unread, self._unread)
         disagreements = sum(len(draft.disagreements) for draft in self._chosen())
         if self._saving or self._asked_to_save:
-            return EditStatus.SAVING, strings.SAVING
+            return EditStatus.SAVING, self._drafts.wait or strings.SAVING
         if self._in_conflict:
             return EditStatus.CONFLICT, strings.conflict(disagreements)
         if self._errors:

@@ -19,6 +19,7 @@ from zarrscope_app.presenters.session.part import SessionPart
 from zarrscope_app.presenters.session.view_models import SessionStatus
 
 if TYPE_CHECKING:
+    from zarrscope_app.presenters.form.presenter import EditPresenter
     from zarrscope_app.presenters.session.tabs import Tabs
     from zarrscope_app.presenters.tree.presenter import TreePresenter
 
@@ -33,6 +34,7 @@ UNNAMED_SECONDS = 3.0
 class WaitsForStores(SessionPart):
     """Part of a session: what it waits for."""
 
+    edit: EditPresenter
     tabs: Tabs
     tree: TreePresenter
     _asked_anew = ""
@@ -56,6 +58,8 @@ class WaitsForStores(SessionPart):
             self._look_later()
         self.tree.tell_waits(self._sentence, self.waiting)
         self.slice.tell_wait(self._sentence, self._next_node())
+        locked = next((wait for wait in self._long_waits() if wait.holder is not None), None)
+        self.edit.tell_wait(self._sentence(locked))
         self._refresh()
 
     def _next_node(self) -> str:
@@ -77,7 +81,7 @@ class WaitsForStores(SessionPart):
         """The sentence about a wait; "" for a short one."""
         if wait is None or wait not in self._long_waits():
             return ""
-        return words.waiting(wait.place or self.url, wait.key, time.monotonic() - wait.since)
+        return words.waiting_for(wait, self.url, time.monotonic() - wait.since)
 
     @property
     def waiting(self) -> str:
@@ -117,13 +121,16 @@ class WaitsForStores(SessionPart):
 
     def stop_waiting(self) -> bool:
         """Cancels everything that this session reads (`Owner.read`) and that is not done; each caller gets an error
-        that says so. Returns False if nothing was being read. Jobs that write are not stopped."""
+        that says so. Returns False if there was nothing to stop. Jobs that write are stopped only while they wait for
+        a lock."""
         stopped = self.owner.stop(self._stopped)
         if stopped:
             self._refresh()
         return stopped
 
     def _stopped(self, wait: PendingRequest | None) -> BaseException:
+        if wait is not None and wait.holder is not None:
+            return words.stopped_before_writing(wait, time.monotonic() - wait.since)
         place, key = (wait.place, wait.key) if wait is not None else ("", "")
         return words.stopped(place or self.url, key, time.monotonic() - wait.since if wait is not None else 0.0)
 

@@ -3,13 +3,42 @@
 from __future__ import annotations
 
 from zarrscope.errors import Unreadable
-from zarrscope_app.presenters.request_names import host_of, requested
+from zarrscope.runtime.waits import LockHolder, PendingRequest
+from zarrscope_app.presenters.request_names import host_of, requested, shortened
+from zarrscope_app.presenters.strings import clean
 
 
 def waiting(url: str, key: str, seconds: float, ends: str = "Esc") -> str:
     """The sentence about a request without an answer: "Waiting 3 s for zarr.json from 10.0.0.1:8000 · Esc stops".
     `ends` is the key that stops it."""
     return f"Waiting {seconds:.0f} s for {requested(url, key)} · {ends} stops"
+
+
+def waiting_for(wait: PendingRequest, url: str, seconds: float, ends: str = "Esc") -> str:
+    """The sentence about a request without an answer, or about a lock: "Waiting 4 s to write a/zarr.json: process 4711
+    (python3), which is stopped, has locked the folder · Esc stops". `url`: of the hierarchy."""
+    if wait.holder is None:
+        return waiting(wait.place or url, wait.key, seconds, ends)
+    written = f"to write {shortened(wait.key)}" if wait.key else "to write"
+    return f"Waiting {seconds:.0f} s {written}: {holds(wait.holder)} has locked {host_of(wait.place)} · {ends} stops"
+
+
+def holds(holder: LockHolder) -> str:
+    """The name of the process that holds a lock."""
+    if not holder.process:
+        return "another program"
+    program = f" ({clean(holder.program, 30)})" if holder.program else ""
+    return f"process {holder.process}{program}{', which is stopped,' if holder.stopped else ''}"
+
+
+def stopped_before_writing(wait: PendingRequest, seconds: float) -> Unreadable:
+    """The error of a change that waited for a lock for which a person did not want to wait any longer."""
+    holder = wait.holder or LockHolder()
+    return Unreadable(
+        f"Stopped after {seconds:.0f} s, because {holds(holder)} has locked {host_of(wait.place)}",
+        key=wait.key or None,
+        advice="Nothing was written. Wait until that program is done, or close it, then save again.",
+    )
 
 
 def stopped(url: str, key: str, seconds: float) -> Unreadable:

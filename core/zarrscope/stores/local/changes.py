@@ -59,7 +59,7 @@ def erase(store: Folder, key: str) -> None:
         check_spelling(path, key.count("/") + 1, store=store.url, key=key)
     folder = os.path.dirname(path)
     try:
-        with folder_lock(folder, on_folder=store._lock_on_folder, shared=True):
+        with folder_lock(folder, on_folder=store._lock_on_folder, shared=True, key=key):
             if os.path.isdir(path) and not is_link(path):
                 return
             patiently(lambda: os.unlink(path), lambda: os.access(path, os.W_OK))

@@ -19,10 +19,11 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 
 from zarrscope.errors import Unreadable
-from zarrscope.runtime.interrupts import check
 from zarrscope.runtime.keyed_locks import KeyedLocks
+from zarrscope.runtime.waits import LockHolder, waiting_for_lock
 
 if sys.platform == "win32":
     import msvcrt
@@ -45,10 +46,16 @@ _BUSY = {errno.EAGAIN, errno.EWOULDBLOCK, errno.EACCES, errno.EDEADLK}
 
 @contextmanager
 def folder_lock(
-    folder: str, *, on_folder: bool = sys.platform != "win32", timeout: float = TIMEOUT, shared: bool = False
+    folder: str,
+    *,
+    on_folder: bool = sys.platform != "win32",
+    timeout: float = TIMEOUT,
+    shared: bool = False,
+    key: str = "",
 ) -> Iterator[None]:
     """Holds the lock of an existing `folder`. The lock is reentrant. Locks with `shared` do not exclude each other.
-    `on_folder` False uses a lock file of this user instead of the folder.
+    `on_folder` False uses a lock file of this user instead of the folder. `key`: the value that will be written, for
+    front ends.
 
     Raises Unreadable if another process still holds the lock after `timeout` seconds, FileNotFoundError.
     """
@@ -56,7 +63,7 @@ def folder_lock(
         yield
         return
     if shared and on_folder:
-        handle = _lock_folder(folder, timeout, shared=True)
+        handle = _lock_folder(folder, timeout, key, shared=True)
         if handle is not None:
             try:
                 yield
@@ -66,12 +73,12 @@ def folder_lock(
     with _folders.hold(folder, timeout) as held:
         if not held:
             raise _busy(folder)
-        handle = _lock_folder(folder, timeout) if on_folder else None
+        handle = _lock_folder(folder, timeout, key) if on_folder else None
         if handle is None:
             from hashlib import sha256
 
             digest = sha256(os.fsencode(os.path.realpath(folder))).hexdigest()
-            handle = _lock_file(digest, folder, timeout)
+            handle = _lock_file(digest, folder, timeout, key)
         _mine().add(folder)
         try:
             yield
@@ -93,7 +100,7 @@ def key_lock(name: str) -> Iterator[None]:
     with _keys.hold(name, TIMEOUT):
         handle = None
         try:
-            handle = _lock_file(slot, name, TIMEOUT)
+            handle = _lock_file(slot, os.path.dirname(name), TIMEOUT, os.path.basename(name))
         except Unreadable:
             pass
         _mine().add(slot)
@@ -111,12 +118,12 @@ def _mine() -> set[str]:
     return names
 
 
-def _lock_folder(folder: str, timeout: float, shared: bool = False) -> int | None:
+def _lock_folder(folder: str, timeout: float, key: str, shared: bool = False) -> int | None:
     """Locks a folder, and returns its descriptor; None if folders cannot be locked here."""
     while True:
         handle = os.open(folder, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_DIRECTORY", 0))
         try:
-            if not _acquire(handle, folder, timeout, shared):
+            if not _acquire(handle, folder, timeout, key, shared):
                 os.close(handle)
                 return None
             # While this thread waited, another process may have removed the folder and created it again. Then the lock
@@ -129,13 +136,13 @@ def _lock_folder(folder: str, timeout: float, shared: bool = False) -> int | Non
         os.close(handle)
 
 
-def _lock_file(name: str, folder: str, timeout: float) -> int | None:
+def _lock_file(name: str, folder: str, timeout: float, key: str) -> int | None:
     try:
         handle = os.open(os.path.join(_lock_files(), name), os.O_RDWR | os.O_CREAT, 0o600)
     except OSError:
         return None
     try:
-        if _acquire(handle, folder, timeout):
+        if _acquire(handle, folder, timeout, key):
             return handle
     except BaseException:
         os.close(handle)
@@ -156,31 +163,39 @@ def _lock_files() -> str:
     return folder
 
 
-def _acquire(handle: int, folder: str, timeout: float, shared: bool = False) -> bool:
+def _acquire(handle: int, folder: str, timeout: float, key: str, shared: bool = False) -> bool:
     """Waits for the lock of an open file; returns False if the system cannot lock it. It polls, so that the user can
     interrupt the wait."""
-    deadline = 0.0
-    pause = 0.0005
-    while True:
-        try:
-            if sys.platform == "win32":
-                msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
-            else:
-                fcntl.flock(handle, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
-            return True
-        except OSError as error:
-            busy = isinstance(error, BlockingIOError) or (sys.platform == "win32" and error.errno in _BUSY)
-            if not busy:
-                if error.errno in _UNLOCKABLE:
-                    return False
-                raise
-        now = time.monotonic()
-        deadline = deadline or now + timeout
-        if now > deadline:
-            raise _busy(folder)
-        check()
-        time.sleep(pause)
-        pause = min(pause * 2, 0.02)
+    if (found := _tried(handle, shared)) is not None:
+        return found
+    from zarrscope.stores.local.lock_holders import holder_of  # most locks are free
+
+    deadline, pause = time.monotonic() + timeout, 0.0005
+    told = os.fstat(handle)
+    with waiting_for_lock(folder, key, partial(holder_of, told.st_dev, told.st_ino)) as wait:
+        while (found := _tried(handle, shared)) is None:
+            if time.monotonic() > deadline:
+                raise _busy(folder, holder_of(told.st_dev, told.st_ino))
+            wait.check()
+            time.sleep(pause)
+            pause = min(pause * 2, 0.02)
+    return found
+
+
+def _tried(handle: int, shared: bool) -> bool | None:
+    """Locks an open file if it is free. False: the system cannot lock it; None: it is locked."""
+    try:
+        if sys.platform == "win32":
+            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+        else:
+            fcntl.flock(handle, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+        return True
+    except OSError as error:
+        if isinstance(error, BlockingIOError) or (sys.platform == "win32" and error.errno in _BUSY):
+            return None
+        if error.errno in _UNLOCKABLE:
+            return False
+        raise
 
 
 def _release(handle: int | None) -> None:
@@ -222,8 +237,11 @@ def unused(path: str) -> bool | None:
         os.close(handle)
 
 
-def _busy(folder: str) -> Unreadable:
+def _busy(folder: str, holder: LockHolder | None = None) -> Unreadable:
+    holder = holder or LockHolder()
+    stopped = ", which is stopped," if holder.stopped else ""
+    named = f" (process {holder.process}, {holder.program})" if holder.process else ""
     return Unreadable(
-        f"Another program has locked the folder {folder} for writing",
+        f"Another program{named}{stopped} has locked the folder {folder} for writing",
         advice="Wait until that program is done, or close it, then try again.",
     )

@@ -168,7 +168,7 @@ def _replace(
 def _supersede(store: Folder, unfinished: str, path: str, key: str, expect: Version | None) -> None:
     """Renames the new file `unfinished` to `path`, and gives it the mode and owner of the file that it replaces."""
     # Writers without `expect` may share the lock; a writer that compares first must hold it alone.
-    with folder_lock(os.path.dirname(path), on_folder=store._lock_on_folder, shared=expect is None):
+    with folder_lock(os.path.dirname(path), on_folder=store._lock_on_folder, shared=expect is None, key=key):
         for _ in range(ATTEMPTS):
             if is_link(path):  # a link out of the root: `_target` followed all others
                 _expected(store, key, expect)

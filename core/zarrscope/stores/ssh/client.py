@@ -25,11 +25,13 @@ from urllib.parse import unquote, urlsplit
 from zarrscope.errors import Unreadable, Unsupported, ZarrscopeError
 from zarrscope.model.storage import Answer, Buffer, ByteRange, Entry, Request, ScannedChild, Version
 from zarrscope.runtime.answers import AnswerQueue
+from zarrscope.runtime.interrupts import Interrupted
 from zarrscope.runtime.keyed_locks import KeyedLocks
+from zarrscope.runtime.waits import waiting_for_lock
 from zarrscope.stores.network import network
 from zarrscope.stores.ssh.ahead import as_told, unpacked, worth_sending
 from zarrscope.stores.ssh.channels import Channels, ask_divided, shared_login
-from zarrscope.stores.ssh.connection import NotInstalled, SSHConnection, wait
+from zarrscope.stores.ssh.connection import NotInstalled, SSHConnection, WaitCancelled, wait
 from zarrscope.stores.ssh.endings import ConnectionEnded
 from zarrscope.stores.ssh.frames import MessageFrame, range_told, rebuilt
 from zarrscope.stores.ssh.shares import JoinedShares, worth_sharing
@@ -413,7 +415,11 @@ class SSHStore(Store):
         number = connection.send(self._head(connection, "lock", {"key": key}), b"", waiting)
         held = (connection, self._arguments, number)
         try:
-            frame = wait(waiting)
+            with waiting_for_lock(self.url, key) as lock:
+                try:
+                    frame = wait(waiting, lambda: lock.given_up)
+                except WaitCancelled:
+                    raise Interrupted from None
             if frame is None:
                 raise connection.ended()
             if "error" in frame.head:
