@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from zarrscope.errors import ZarrscopeError
     from zarrscope.nodes.array import Array
     from zarrscope.nodes.group import Group
+    from zarrscope.stores.recognition import RepositoryVersion
 
 
 @frozen
@@ -100,6 +101,8 @@ def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     ]
 
 
+MOST_VERSIONS = 50
+"""The most branches and tags of a repository that are listed."""
 MOST_LEVELS = 64
 """The most levels of a pyramid that are described; each level of a sound one has at most half the pixels of the last,
 but a document may list any number."""
@@ -403,6 +406,10 @@ def _node(node: Group | Array, found: str) -> DescriptionSection:
     items.append(Item("Store", strings.clean(_place(hierarchy.url))))
     if (kind := hierarchy.recognition) is not None:
         items.append(Item("Kind", strings.clean(kind.sentence), "Found out from the files at this place."))
+        if kind.versions and node.path == "/":
+            items += [_version(each) for each in kind.versions[:MOST_VERSIONS]]
+            if len(kind.versions) > MOST_VERSIONS:
+                items.append(Item("Versions", strings.and_more(len(kind.versions) - MOST_VERSIONS)))
     if found:
         items.append(Item("Found", found, origins.MEANING))
     if hierarchy.other_dialects:
@@ -416,6 +423,13 @@ def _node(node: Group | Array, found: str) -> DescriptionSection:
     if hierarchy.consolidated:
         items.append(Item("Consolidated", "yes", "The metadata of all nodes is kept in one document too."))
     return DescriptionSection("Node", tuple(items))
+
+
+def _version(version: RepositoryVersion) -> Item:
+    shown = " (shown)" if version.shown else ""
+    hint = f"The command Other versions opens it, and the address {version.address}"
+    ending = version.address.rpartition("|")[2]
+    return Item(f"{version.kind.capitalize()}{shown}", strings.clean(f"{version.name} · …|{ending}"), hint)
 
 
 def _problem(error: ZarrscopeError | None, *, placed: bool) -> str:

@@ -15,7 +15,7 @@ from zarrscope_app.qt.toolkit.widgets import QMainWindow, QMenu
 
 from .theme import icon
 
-_SUBMENUS = ("open-recent", "bookmarks")
+_SUBMENUS = ("open-recent", "versions", "bookmarks")
 NEEDS_SESSION = (
     *OFFERS,
     "close",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from zarrscope_app.presenters import Workspace
+from zarrscope_app.presenters import Recent, Workspace
 from zarrscope_app.presenters.commands import LABELS
 from zarrscope_app.presenters.image.linking import shared_link
 from zarrscope_app.qt.toolkit.widgets import QMenu
@@ -13,14 +13,34 @@ from .menus import Menus
 from .text import literal, tip
 
 
-def fill_recent(menu: QMenu, workspace: Workspace, open_place: Callable[[str], None]) -> None:
-    """Lists the recent addresses, newest first, and the command to clear them."""
+def fill_places(menus: Menus, workspace: Workspace, open_place: Callable[[str], None]) -> None:
+    """Has the menus of recent addresses, and of the versions of a repository, filled as they open."""
+    recent, versions = menus.menus["open-recent"], menus.menus["versions"]
+    recent.aboutToShow.connect(lambda: _fill_recent(recent, workspace, open_place))
+    versions.aboutToShow.connect(lambda: _fill_versions(versions, workspace, open_place))
+
+
+def _fill(menu: QMenu, places: tuple[Recent, ...], open_place: Callable[[str], None]) -> None:
     menu.clear()
-    for place in workspace.recent:
+    for place in places:
         action = menu.addAction(literal(place.label))
         assert action is not None
         action.setToolTip(tip(place.url))
         action.triggered.connect(lambda _=False, url=place.url: open_place(url))
+
+
+def _fill_versions(menu: QMenu, workspace: Workspace, open_place: Callable[[str], None]) -> None:
+    """Lists the other branches and tags of the repository in front."""
+    _fill(menu, workspace.versions, open_place)
+    if menu.isEmpty():
+        none = menu.addAction(LABELS["no-versions"])
+        assert none is not None
+        none.setEnabled(False)
+
+
+def _fill_recent(menu: QMenu, workspace: Workspace, open_place: Callable[[str], None]) -> None:
+    """Lists the recent addresses, newest first, and the command to clear them."""
+    _fill(menu, workspace.recent, open_place)
     menu.addSeparator()
     clear = menu.addAction(LABELS["clear-recent"])
     assert clear is not None

@@ -46,7 +46,7 @@ from .open_in import ELSEWHERE, open_elsewhere
 from .overview import OverviewPane
 from .panels import Panels
 from .panes import InfoPane, ValuesPane, WelcomePane
-from .place_menus import fill_recent, fill_sessions
+from .place_menus import fill_places, fill_sessions
 from .problems import ProblemsPane
 from .review import CloseQuestion
 from .saved_views import Views
@@ -78,8 +78,7 @@ class Window(QMainWindow):
         self.setWindowTitle("zarrscope")
         self.setAcceptDrops(True)
         self.menus = Menus(self, self.run)
-        recent = self.menus.menus["open-recent"]
-        recent.aboutToShow.connect(lambda: fill_recent(recent, self.workspace, self.open))
+        fill_places(self.menus, self.workspace, self.open)
         self.menus.menus["bookmarks"].aboutToShow.connect(lambda: self.views.fill(self.menus.menus["bookmarks"]))
         self.menus.menus["window"].aboutToShow.connect(lambda: fill_sessions(self.menus, self.workspace))
         self._build()

@@ -30,7 +30,7 @@ from zarrscope_app.tui.error_line import is_remark
 from zarrscope_app.tui.form_lines import FormLines
 from zarrscope_app.tui.lines import Lines, ProblemLines
 from zarrscope_app.tui.picker import Picker
-from zarrscope_app.tui.places import ask_comparison, ask_place, ask_recent, next_place, open_place
+from zarrscope_app.tui.places import ask_comparison, ask_place, ask_recent, ask_version, next_place, open_place
 from zarrscope_app.tui.plate import PlateLines
 from zarrscope_app.tui.sheet import KeySheet, Sheet
 from zarrscope_app.tui.tree_lines import TreeLines
@@ -464,6 +464,7 @@ OWN: dict[str, Callable[[Keyboard], object]] = {
     "close": lambda keys: keys.app.close_place(),
     "open-url": lambda keys: ask_place(keys),
     "open-recent": lambda keys: ask_recent(keys),
+    "versions": lambda keys: ask_version(keys),
     "next-place": lambda keys: next_place(keys),
     "compare": lambda keys: ask_comparison(keys),
     "keys": lambda keys: keys.app.show_sheet(KeySheet(OWN.keys() | ACTIONS.keys())),

@@ -73,6 +73,15 @@ def ask_recent(keys: AsksPlaces) -> None:
     )
 
 
+def ask_version(keys: AsksPlaces) -> None:
+    """Shows the other branches and tags of the repository, to open one."""
+    items = [(found.url, found.label, "") for found in keys.workspace.versions]
+    keys.show_sheet(
+        Picker(LABELS["versions"], items or [("", LABELS["no-versions"], "")]),
+        lambda url: open_place(keys, url or ""),
+    )
+
+
 def next_place(keys: AsksPlaces) -> None:
     """Goes to the next hierarchy of the tree."""
     keys.workspace.bring_next()

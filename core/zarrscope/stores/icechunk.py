@@ -13,17 +13,17 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from itertools import chain
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from zarrscope.errors import NotFound, Unreadable, Unsupported, ZarrscopeError
-from zarrscope.errors.confidential import cause
+from zarrscope.errors.confidential import cause, public
 from zarrscope.errors.installing import how_to_install_packages
 from zarrscope.errors.visible import visible
 from zarrscope.model.storage import ByteRange
 from zarrscope.stores.address_options import split_options
 from zarrscope.stores.icechunk_version import MAIN, IcechunkVersion
 from zarrscope.stores.local.paths import path_of
-from zarrscope.stores.recognition import Recognition
+from zarrscope.stores.recognition import Recognition, RepositoryVersion
 from zarrscope.stores.registry import Mode
 from zarrscope.stores.store import Store
 from zarrscope.stores.zarr_python import ZarrPythonStore, guarded, in_one_line
@@ -115,14 +115,14 @@ class IcechunkStore(IcechunkSession):
 
     def __init__(self, beneath: Store, version: IcechunkVersion | None = None) -> None:
         shown = version or MAIN
-        session = _session(beneath, shown)
+        repository, session = _session(beneath, shown)
         super().__init__(session.store)
         self._beneath, self._version = beneath, version
         self.writable = False
         self.url = f"icechunk://{version.text}::{beneath.url}" if version else beneath.url
         snapshot = "" if shown.kind == "snapshot" else f" (snapshot {session.snapshot_id})"
         told = f"This is the {shown.kind} {visible(shown.name)}{snapshot} of an Icechunk repository, read-only"
-        self._recognition = Recognition("icechunk", told)
+        self._recognition = Recognition("icechunk", told, _branches_and_tags(repository, beneath, shown))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return IcechunkStore, (self._beneath, self._version)
@@ -165,9 +165,9 @@ def is_repository(store: Store) -> bool:
     return "snapshots" in names and not names.isdisjoint(("refs", "repo")) and "zarr.json" not in names
 
 
-def _session(beneath: Store, version: IcechunkVersion) -> Any:
-    """Icechunk's session of the version. Raises NotFound if there is no such version, Unsupported if icechunk is
-    missing, or cannot open repositories at such an address."""
+def _session(beneath: Store, version: IcechunkVersion) -> tuple[Any, Any]:
+    """The repository, and its session of the version. Raises NotFound if there is no such version, Unsupported if
+    icechunk is missing, or cannot open repositories at such an address."""
     if find_spec("icechunk") is None or find_spec("zarr") is None:
         raise Unsupported(
             "This is an Icechunk repository, which is read through a package that is not installed: icechunk",
@@ -181,10 +181,10 @@ def _session(beneath: Store, version: IcechunkVersion) -> Any:
         repository = icechunk.Repository.open(storage)
         if version.kind == "snapshot":
             repository.lookup_snapshot(version.name)  # readonly_session of icechunk 1.1 takes an absent one for empty
-            return repository.readonly_session(snapshot_id=version.name)
+            return repository, repository.readonly_session(snapshot_id=version.name)
         if version.kind == "tag":
-            return repository.readonly_session(tag=version.name)
-        return repository.readonly_session(version.name)
+            return repository, repository.readonly_session(tag=version.name)
+        return repository, repository.readonly_session(version.name)
     except Exception as error:
         if repository is not None and (others := _others(repository, beneath, version)) is not None:
             raise NotFound(
@@ -224,6 +224,22 @@ def _others(repository: Any, beneath: Store, version: IcechunkVersion) -> str | 
     except Exception:  # the repository is damaged: the error that was met first is reported
         return None
     return None if exists else f"{_listed('branch', 'es', branches)} and {_listed('tag', 's', tags)}"
+
+
+def _branches_and_tags(repository: Any, beneath: Store, shown: IcechunkVersion) -> tuple[RepositoryVersion, ...]:
+    """The branches, then the tags of the repository; () if it does not list them."""
+    try:
+        found = {"branch": repository.list_branches(), "tag": repository.list_tags()}
+    except Exception:  # a version can be read although the list of all is damaged or denied
+        return ()
+    url = public(beneath.url)
+    path = path_of(url) if url.startswith("file:") else url
+    place = url if "|" in path or "::" in path else path
+    # icechunk lists names as they are escaped in the names of files, and opens them only without escapes.
+    versions = [IcechunkVersion(kind, name) for kind, names in found.items() for name in sorted(map(unquote, names))]
+    return tuple(
+        RepositoryVersion(each.kind, each.name, f"{place}|icechunk:{each.text}", each == shown) for each in versions
+    )
 
 
 def _listed(kind: str, plural: str, names: list[str]) -> str:

@@ -6,6 +6,28 @@ from zarrscope.model.frozen import frozen
 
 
 @frozen
+class RepositoryVersion:
+    """A branch or a tag of a repository.
+
+    Parameters
+    ----------
+    kind
+        "branch" or "tag".
+    name
+        The name of the branch or tag.
+    address
+        The address that opens it, without passwords.
+    shown
+        Whether it is the version that was opened.
+    """
+
+    kind: str
+    name: str
+    address: str
+    shown: bool = False
+
+
+@frozen
 class Recognition:
     """The kind of a place that was found out by looking: a database, a repository, a folder of hierarchies.
 
@@ -18,7 +40,10 @@ class Recognition:
         hierarchies.
     sentence
         A sentence that says it, without a full stop.
+    versions
+        The branches and tags of an Icechunk repository, as it has told them when it was opened.
     """
 
     kind: str
     sentence: str
+    versions: tuple[RepositoryVersion, ...] = ()

@@ -108,6 +108,14 @@ class Workspace:
         return tuple(Recent(url, strings.clean(url, 90)) for url in self._recent)
 
     @property
+    def versions(self) -> tuple[Recent, ...]:
+        """The other branches and tags of the Icechunk repository in front; () for other places."""
+        hierarchy = None if self._current is None else self._current.hierarchy
+        kind = None if hierarchy is None else hierarchy.recognition
+        others = (each for each in (kind.versions if kind is not None else ()) if not each.shown)
+        return tuple(Recent(each.address, f"{each.kind} {strings.clean(each.name, 60)}") for each in others)
+
+    @property
     def folder(self) -> str:
         """The folder of this computer that contains the place opened last, in which a dialog begins; "" for none."""
         places = (url.partition("::")[0] for url in self._recent)

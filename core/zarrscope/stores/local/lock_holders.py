@@ -18,12 +18,7 @@ after the number."""
 
 def holder_of(device: int, inode: int) -> LockHolder:
     """The process that holds the flock of a file, given its device and inode; process 0 if the system does not tell."""
-    try:
-        with open("/proc/locks") as file:
-            told = file.read()
-    except OSError:  # another system than Linux
-        return LockHolder()
-    same = [found for found in _LINE.finditer(told) if int(found[4]) == inode]
+    same = [found for found in _LINE.finditer(_text("/proc/locks")) if int(found[4]) == inode]
     here = [found for found in same if os.makedev(int(found[2], 16), int(found[3], 16)) == device]
     # Layered file systems state another device than `stat` does.
     process = int((here or same)[0][1]) if len(here or same) > 0 else 0
@@ -31,9 +26,17 @@ def holder_of(device: int, inode: int) -> LockHolder:
 
 
 def _described(process: int) -> LockHolder:
-    try:
-        with open(f"/proc/{process}/stat") as file:
-            program, _, rest = file.read().partition("(")[2].rpartition(")")
-    except OSError:  # it has ended, or is not visible to this user
+    told = _text(f"/proc/{process}/stat")
+    if not told:  # it has ended, or is not visible to this user
         return LockHolder(process)
+    program, _, rest = told.partition("(")[2].rpartition(")")
     return LockHolder(process, program, rest.split()[0] in ("T", "t"))
+
+
+def _text(path: str) -> str:
+    """The text of a file that only Linux has; "" if there is none."""
+    try:
+        with open(path, errors="replace") as file:
+            return "".join(file)
+    except OSError:
+        return ""
