@@ -77,6 +77,24 @@ def test_a_refresh_shows_what_has_grown(
     mailbox.run_until(lambda: settled(session)() and "changing" not in session.state.facts)
 
 
+def test_a_node_that_is_gone_says_nothing_of_the_array_before_it(
+    show: Callable[[Shelf, str], Session], mailbox: Mailbox
+) -> None:
+    shelf = Shelf()
+    made = growing(shelf)
+    session = show(shelf, "/g/a")
+    mailbox.run_until(settled(session))
+    made["/g/a"].resize((5, 4))
+    session.poll_growth()
+    mailbox.run_until(lambda: "changing: 2 × 4 → 5 × 4" in session.state.facts)
+    made.erase("/g/inner")
+    session.select("/g/inner")
+    mailbox.run_until(lambda: session.error is not None)
+    assert "changing" not in session.state.facts
+    session.poll_growth()
+    assert not session.owner.busy
+
+
 def test_a_look_tells_that_the_array_on_show_has_grown(
     show: Callable[[Shelf, str], Session], shelf: Shelf, mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -37,10 +37,12 @@ class Changing:
         """A sentence about the changes of the displayed node since it was last shown; "" if there are none."""
 
     def show(self, path: str, arrays: Sequence[Any]) -> None:
-        """Compares the shapes of the `arrays` of the node at `path` with those when the node was last shown."""
+        """Compares the shapes of the `arrays` of the node at `path` with those when the node was last shown. Without
+        arrays, as for a node that could not be read, it keeps the former shapes."""
         now = {array.path: tuple(array.shape) for array in arrays}
         before = self._shapes.get(path, now)
-        self._shapes[path] = now
+        if now:
+            self._shapes[path] = now
         others = [name for name in now if name in before and before[name] != now[name]]
         self.sentence = _text(before[others[0]], now[others[0]]) if others else ""
         self._on_show = (path, next(iter(now))) if now else None

@@ -328,8 +328,8 @@ class Session(
             if outcome.error is not None or outcome.value is None:
                 self.error = outcome.error
                 self._shown_problem = self.problems.add(outcome.error or RuntimeError(), path, cause=("node", path))
-                info = Info(path, problem=self._shown_problem.headline)
-                self.tabs.show(NodeDetails(hierarchy, None, info))
+                self.tabs.show(NodeDetails(hierarchy, None, Info(path, problem=self._shown_problem.headline)))
+                self._changing.show(path, ())
             else:
                 self._solved(("node", path))
                 self._show(outcome.value)
