@@ -32,7 +32,7 @@ def repository(tmp_path: Path) -> str:
     made.create_branch("dev|x", first)
     made.create_tag("v1", snapshot_id=first)
     session = made.writable_session("dev|x")
-    zarr.open_group(session.store)["a"][...] = 2
+    zarr.open_array(session.store, path="a")[...] = 2
     session.commit("second")
     return str(place)
 
@@ -108,4 +108,6 @@ def test_the_menu_of_the_window_opens_another_version(repository: str, qtbot: An
     menu.aboutToShow.emit()
     assert [action.text() for action in menu.actions()] == ["branch dev|x", "tag v1"]
     menu.actions()[1].trigger()
-    qtbot.waitUntil(lambda: "@tag.v1" in window.workspace.current.state.title, timeout=int(SECONDS * 1000))
+    other = window.workspace.current
+    assert other is not None
+    qtbot.waitUntil(lambda: "@tag.v1" in other.state.title, timeout=int(SECONDS * 1000))
