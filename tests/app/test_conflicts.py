@@ -150,9 +150,13 @@ def test_in_the_window_a_side_is_clicked_or_chosen_by_keys(qtbot: Any, place: st
     assert session is not None
     qtbot.waitUntil(lambda: bool(session.edit.state.fields), timeout=SECONDS * 1000)
     session.set_tab("attributes")
+    window.activateWindow()
+    window.form.focus_form()
+    qtbot.waitUntil(lambda: window.form.has_keyboard, timeout=SECONDS * 1000)
     disagree(place, session)
     view = window.form.conflict
     qtbot.waitUntil(lambda: view.isVisible() and view.table.rowCount() == 4, timeout=SECONDS * 1000)
+    assert view.table.hasFocus(), "a side is chosen without going through the form"
     merge = next(b for b in view.findChildren(QPushButton) if b.text() == "Merge as chosen")
     assert not merge.isEnabled()
     option = QStyleOptionViewItem()

@@ -150,6 +150,8 @@ def test_a_sentence_beside_the_address_leaves_it_room(qtbot: Any, tmp_path: Path
     qtbot.waitUntil(lambda: session.state.facts in line.facts.toolTip(), timeout=60_000)
     session.select("/")
     qtbot.waitUntil(lambda: not line.facts.toolTip() and line.facts.text() == session.state.facts, timeout=60_000)
+    needed = line.facts.fontMetrics().horizontalAdvance(session.state.facts)
+    assert needed < line.facts.width() < needed + 20, "the address has the rest again"
 
 
 def test_the_folder_of_several_images_shows_no_empty_table(qtbot: Any, tmp_path: Path) -> None:

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from html import escape
 
 from zarrscope_app.presenters.commands import ABOUT, WINDOW_KEYS, command, key_sheet
 from zarrscope_app.presenters.installation import report
 from zarrscope_app.qt.toolkit.core import Qt
-from zarrscope_app.qt.toolkit.widgets import QDialog, QDialogButtonBox, QMessageBox, QTextBrowser, QVBoxLayout, QWidget
+from zarrscope_app.qt.toolkit.gui import QIcon
+from zarrscope_app.qt.toolkit.widgets import (
+    QAbstractButton,
+    QDialog,
+    QDialogButtonBox,
+    QMessageBox,
+    QTextBrowser,
+    QVBoxLayout,
+    QWidget,
+)
 
 _KEYS_WIDE, _KEYS_HIGH = 560, 800
 """The pixels of the list of keys, which is no higher than the window."""
@@ -26,6 +36,7 @@ def show_keys(parent: QWidget) -> None:
     text.setAccessibleName(command("keys").label)
     text.setHtml(f"<table>{rows}</table>")
     close = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
+    _without_icons(close.buttons())
     close.rejected.connect(box.close)
     column = QVBoxLayout(box)
     column.addWidget(text)
@@ -41,6 +52,13 @@ def show_about(parent: QWidget) -> None:
 
 def _tell(parent: QWidget, title: str, text: str) -> None:
     box = QMessageBox(QMessageBox.Icon.NoIcon, title, text, QMessageBox.StandardButton.Close, parent)
+    _without_icons(box.buttons())
     box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     box.setModal(False)
     box.show()
+
+
+def _without_icons(buttons: Iterable[QAbstractButton]) -> None:
+    """Removes the icons of Qt's own buttons, which are black in a dark theme, too. No other button has one."""
+    for button in buttons:
+        button.setIcon(QIcon())

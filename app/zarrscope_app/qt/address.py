@@ -101,7 +101,8 @@ class AddressLine(QWidget):
     def _share_width(self) -> None:
         """Leaves the address at least three fifths of the line: the facts may contain a sentence."""
         most = self.width() * 2 // 5
-        needed = self.facts.sizeHint().width()
+        # The label's own hint is at least the width that was set before.
+        needed = self.facts.fontMetrics().horizontalAdvance(self.facts.text()) + 8 if self.facts.text() else 0
         self.facts.setFixedWidth(min(needed, most))
         self.facts.setToolTip(tip(self.facts.text()) if needed > most else "")
 

@@ -19,6 +19,7 @@ from zarrscope_app.qt.toolkit.core import QModelIndex, QSize, Qt, Signal
 from zarrscope_app.qt.toolkit.gui import QKeyEvent, QResizeEvent
 from zarrscope_app.qt.toolkit.widgets import (
     QAbstractItemView,
+    QApplication,
     QHeaderView,
     QPushButton,
     QStyledItemDelegate,
@@ -77,6 +78,7 @@ class ConflictView(QWidget):
     def show_state(self, state: EditState) -> None:
         """Shows the fields of a conflict; hidden if there is none."""
         shown = state.status is EditStatus.CONFLICT
+        appears = shown and self.isHidden()
         self.setVisible(shown)
         rows = conflict_rows(state) if shown else ()
         if rows != self._rows:
@@ -87,6 +89,9 @@ class ConflictView(QWidget):
         self._buttons["chosen"].setEnabled(can_merge(state))
         self._buttons["chosen"].setDefault(can_merge(state))
         self._fit()
+        form, focused = self.parentWidget(), QApplication.focusWidget()
+        if appears and form is not None and focused is not None and form.isAncestorOf(focused):
+            (self.table if rows else self._buttons["chosen"]).setFocus()  # else Tab would go through the whole form
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:
         super().resizeEvent(event)
