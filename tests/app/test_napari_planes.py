@@ -118,6 +118,26 @@ def test_planes_that_a_slider_passes_are_left_out(hand: Hand, shelf: Shelf) -> N
     assert passed == [*range(10, 10 + MOST_READS)]
 
 
+def test_a_playing_slider_waits_for_the_planes_of_all_layers(hand: Hand, shelf: Shelf) -> None:
+    """Otherwise the layers of several channels would show planes of different steps in one picture."""
+    layer = first_layer(hand, shelf)
+    canvas = hand.viewer.window._qt_viewer.canvas
+    shelf.hold("chunks")
+    sliders = hand.viewer.window._qt_viewer.dims
+    hand.in_loop(lambda: sliders.play(0, fps=100))
+    try:
+        hand.wait(lambda: hand.viewer.dims.current_step[0] == 1 and not layer.loaded)
+        for _ in range(5):
+            hand.in_loop(canvas._scene_canvas.update)
+            hand.qtbot.wait(30)
+        assert hand.viewer.dims.current_step[0] == 1, "drawn again, the canvas still shows the plane before"
+        shelf.release()
+        hand.wait(lambda: hand.viewer.dims.current_step[0] > 3)
+    finally:
+        hand.in_loop(sliders.stop)
+    hand.wait(lambda: layer.loaded)
+
+
 def test_a_screenshot_waits_for_its_plane(hand: Hand, shelf: Shelf) -> None:
     layer = first_layer(hand, shelf)
     shelf.hold("chunks")

@@ -7,7 +7,7 @@ which napari's own slicer announces planes.
 
 A script that has not started the event loop gets the requested plane at once, as it expects. Planes that were requested
 before, in the background, are not shown any more, and neither are they if napari's own slicer reads a newer one. A
-screenshot waits for the planes that are being read.
+screenshot waits for the planes that are being read, and so does the next step of a playing slider.
 """
 
 from __future__ import annotations
@@ -109,6 +109,9 @@ class BackgroundPlanes:
             self.available = False
         elif self.available:
             canvas.screenshot = partial(_screenshot, ref(self), ref(canvas), type(canvas).screenshot)
+            # Runs after napari's own handler, which lets the slider play on once the canvas is drawn.
+            self._drawn = partial(_let_play_on, ref(self))  # kept here: vispy holds its handlers weakly
+            canvas._scene_canvas.events.draw.connect(self._drawn, position="last")
 
     @property
     def busy(self) -> bool:
@@ -149,6 +152,13 @@ class BackgroundPlanes:
         reads = self._reads.pop(layer, None)
         if reads is not None:
             self._cancel(reads)
+
+    def let_play_on(self) -> None:
+        """Lets a playing slider go on if no plane is being read. Otherwise it would outrun them, and the layers would
+        show planes of different steps together. napari gives the same leave after each drawing."""
+        viewer = self._viewer()
+        if viewer is not None and hasattr(viewer.dims, "_play_ready"):
+            viewer.dims._play_ready = not self.busy
 
     def _cancel(self, reads: _Reads) -> None:
         reads.waiting = None
@@ -215,6 +225,8 @@ class BackgroundPlanes:
             plane = replace(plane, slice_input=reads.latest.slice_input)
         reads.shown = request.id
         viewer._layer_slicer.events.ready(value={ref(layer): plane})
+        if not self.busy:
+            self.let_play_on()
 
 
 def _same_axes(one: Any, other: Any) -> bool:
@@ -246,6 +258,11 @@ def _tell(error: BaseException) -> None:
     from napari.utils.notifications import notification_manager
 
     notification_manager.receive_error(type(error), error, error.__traceback__)
+
+
+def _let_play_on(planes: ref[BackgroundPlanes], _: object = None) -> None:
+    if (found := planes()) is not None:
+        found.let_play_on()
 
 
 def _screenshot(planes: ref[BackgroundPlanes], canvas: ref[Any], take: Callable[..., Any]) -> Any:
