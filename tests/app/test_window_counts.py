@@ -191,6 +191,19 @@ def test_the_width_of_the_kinds_is_measured_from_two_rows(robot: QtRobot, monkey
     assert not hints, "measured once, until a row changes"
 
 
+def test_a_column_that_was_painted_without_room_is_measured_with_its_texts(robot: QtRobot) -> None:
+    """The column stayed as narrow for good, because its texts were still left out when it was measured again."""
+    view = robot.window.tree.view
+    robot.wait(lambda: len(robot.rows()) > MANY and view.columnWidth(1) > 0, "all rows")
+    full, header = view.sizeHintForColumn(1), not_none(view.header())
+    header.setSectionResizeMode(header.ResizeMode.Fixed)
+    header.resizeSection(0, not_none(view.viewport()).width() - 10)
+    header.resizeSection(1, 10)
+    view.grab()
+    view._hint = None
+    assert view.sizeHintForColumn(1) == full
+
+
 @pytest.mark.parametrize("remembered", [True, False])
 def test_a_change_in_a_group_paints_the_rows_that_look_different(
     robot: QtRobot, monkeypatch: pytest.MonkeyPatch, remembered: bool

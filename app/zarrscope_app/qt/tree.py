@@ -352,10 +352,12 @@ class _RowPainter(QStyledItemDelegate):
         if second or model.is_note(index):
             option.textElideMode = Qt.TextElideMode.ElideRight  # for names the view's own mode is right
         option.rect = view.room(model, index, option.rect)
-        self._bare = second and not view.has_text(index, option.rect)
-        if self._bare and index.data(Qt.ItemDataRole.DecorationRole) is None:
+        bare = second and not view.has_text(index, option.rect)
+        if bare and index.data(Qt.ItemDataRole.DecorationRole) is None:
             return
+        self._bare = bare
         super().paint(painter, option, index)
+        self._bare = False  # else the column would be measured without its texts, and stay too narrow for them
         if not second:
             model.note_painted(index)
 
