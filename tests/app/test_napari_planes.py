@@ -15,7 +15,7 @@ from napari_hand import Hand
 from zarrscope_app.napari.background_planes import MOST_READS
 from zarrscope_app.napari.menu_commands import open_explorer
 from zarrscope_app.napari.planes import watch
-from zarrscope_app.napari.viewer_state import canvas_of
+from zarrscope_app.napari.viewer_state import camera_of, canvas_of
 from zarrscope_app.presenters.layers.first_plane import FITTED, SLIDER
 
 
@@ -187,6 +187,24 @@ def test_a_plane_that_fails_is_empty_and_said(hand: Hand, shelf: Shelf) -> None:
     assert value(layer, 7) is None
     hand.in_loop(lambda: hand.viewer.dims.set_current_step(0, 8))
     hand.wait(lambda: value(layer, 8) == brightness(8) and "503" not in hand.dock.facts.text())
+
+
+def test_the_first_picture_is_fitted_again_when_the_panels_take_their_room(hand: Hand, shelf: Shelf) -> None:
+    """napari fits it before its layer controls are laid out. A camera that a person has moved stays."""
+    first_layer(hand, shelf)
+    camera, canvas = camera_of(hand.viewer), hand.viewer.window._qt_viewer.canvas.native
+    hand.wait(lambda: not watch(hand.viewer).first_fit.active)
+    moved = camera.zoom
+    canvas.resize(canvas.width() // 2, canvas.height() // 2)
+    assert camera.zoom == moved, "long after the layer was added"
+    hand.viewer.layers.clear()
+    for by_person in (False, True):
+        hand.in_loop(hand.dock.add)
+        hand.wait(lambda: hand.viewer.layers and not hand.dock._waiting)
+        before = camera.zoom = 2 * camera.zoom if by_person else camera.zoom
+        canvas.resize(canvas.width() * 2 // 3, canvas.height() * 2 // 3)
+        assert (camera.zoom == before) == by_person
+        hand.viewer.layers.clear()
 
 
 def test_what_is_painted_while_a_plane_is_read_is_shown(hand: Hand, shelf: Shelf) -> None:

@@ -110,8 +110,7 @@ class BackgroundPlanes:
         elif self.available:
             canvas.screenshot = partial(_screenshot, ref(self), ref(canvas), type(canvas).screenshot)
             # Runs after napari's own handler, which lets the slider play on once the canvas is drawn.
-            self._drawn = partial(_let_play_on, ref(self))  # kept here: vispy holds its handlers weakly
-            canvas._scene_canvas.events.draw.connect(self._drawn, position="last")
+            canvas._scene_canvas.events.draw.connect(self.let_play_on, position="last")
 
     @property
     def busy(self) -> bool:
@@ -153,7 +152,7 @@ class BackgroundPlanes:
         if reads is not None:
             self._cancel(reads)
 
-    def let_play_on(self) -> None:
+    def let_play_on(self, _: object = None) -> None:
         """Lets a playing slider go on if no plane is being read. Otherwise it would outrun them, and the layers would
         show planes of different steps together. napari gives the same leave after each drawing."""
         viewer = self._viewer()
@@ -258,11 +257,6 @@ def _tell(error: BaseException) -> None:
     from napari.utils.notifications import notification_manager
 
     notification_manager.receive_error(type(error), error, error.__traceback__)
-
-
-def _let_play_on(planes: ref[BackgroundPlanes], _: object = None) -> None:
-    if (found := planes()) is not None:
-        found.let_play_on()
 
 
 def _screenshot(planes: ref[BackgroundPlanes], canvas: ref[Any], take: Callable[..., Any]) -> Any:

@@ -23,6 +23,7 @@ from qtpy.QtCore import QObject, Signal
 from zarrscope.errors import TooLarge, ZarrscopeError
 from zarrscope.view.lazy import LazyView
 from zarrscope_app.napari.background_planes import BackgroundPlanes, loop_runs, on_window_thread, slicing_of
+from zarrscope_app.napari.first_fit import FirstFit
 from zarrscope_app.napari.layers import source_of, views_of
 from zarrscope_app.napari.painting import make_paintable
 from zarrscope_app.napari.unwritten_labels import UnwrittenLabels
@@ -58,6 +59,7 @@ class Watch(QObject):
         self._viewer = ref(viewer)
         self._bridge = Bridge()
         self.background = BackgroundPlanes(viewer, self._bridge)
+        self.first_fit = FirstFit(viewer)
         self.labels = UnwrittenLabels(viewer, self._bridge, self._write)
         self.labels.changed.connect(self._removed_painted)
         self.dock: Callable[[], Any] = lambda: None
@@ -78,13 +80,15 @@ class Watch(QObject):
         self._guard(event.value)
 
     def _show(self, event: Event) -> None:
-        """Shows the layers that `hidden_at_first` hid, now that they are guarded and complete."""
+        """Shows the layers that `hidden_at_first` hid, now that they are guarded and complete, and fits the first."""
         for view in views_of(event.value):
             if _waiting.pop(id(view), None) is not None:
                 viewer = self._viewer()
                 if viewer is not None and (asked := asked_view(event.value)):
                     go_to(viewer, [event.value], asked)
                 event.value.visible = True
+        if views_of(event.value):
+            self.first_fit.begin()
 
     def _removed(self, event: Event) -> None:
         self.unread.tell(event.value, None)

@@ -83,12 +83,12 @@ def direction(viewer: Viewer) -> dict[str, Any] | None:
     """The direction from which the viewer shows a volume, as the member "solid" of a saved view; None for a plane."""
     if viewer.dims.ndisplay != 3:
         return None
-    along = np.asarray(_camera(viewer).view_direction, float)
+    along = np.asarray(camera_of(viewer).view_direction, float)
     azimuth, elevation = np.arctan2(-along[2], along[0]), np.arcsin(np.clip(along[1], -1, 1))
     return solid_member(float(np.degrees(azimuth)), float(np.degrees(elevation)), 1.0)
 
 
-def _camera(viewer: Viewer) -> Any:
+def camera_of(viewer: Viewer) -> Any:
     """The camera of a viewer. Newer versions of napari have it at `viewer.scene`, older ones at the viewer."""
     return getattr(viewer, "scene", viewer).camera
 
@@ -100,7 +100,7 @@ def _show_volume(viewer: Viewer, solid: object) -> None:
     if viewer.dims.ndim > 2 and (told := asked.members.get("solid")) is not None:
         viewer.dims.ndisplay = 3
         _, down, depth = turn(told["azimuth"], told["elevation"])
-        _camera(viewer).set_view_direction(tuple(map(float, depth)), tuple(map(float, -down)))
+        camera_of(viewer).set_view_direction(tuple(map(float, depth)), tuple(map(float, -down)))
 
 
 def projection(viewer: Viewer, layers: Sequence[NapariLayer]) -> dict[str, Any] | None:
@@ -169,7 +169,7 @@ def canvas_of(viewer: Viewer, dock: QWidget) -> ViewerCanvas:
         return ViewerCanvas(height, width)
     dims = viewer.dims
     at = [float(step) / max(1.0, count - 1) for step, count in zip(dims.current_step, dims.nsteps, strict=True)]
-    return ViewerCanvas(height, width, float(_camera(viewer).zoom), tuple(reversed(at[:-2])))
+    return ViewerCanvas(height, width, float(camera_of(viewer).zoom), tuple(reversed(at[:-2])))
 
 
 def palette_of(name: str) -> QPalette:
