@@ -20,15 +20,21 @@ from qtpy.QtGui import QDragEnterEvent, QDropEvent
 from qtpy.QtWidgets import QApplication, QMainWindow, QWidget
 
 from contracts.journeys import SECONDS, Shelf, labelled_image
+from narrowing import not_none
 from zarrscope.errors import Unsupported
 from zarrscope.nodes.opening import open as open_hierarchy
 from zarrscope_app.napari.dock import Explorer
 from zarrscope_app.napari.menu_button import ARROW
 from zarrscope_app.presenters import MemorySettings, strings
 from zarrscope_app.presenters.commands import LABELS
+from zarrscope_app.presenters.image.words import PARTS
+from zarrscope_app.presenters.layers.layer_kinds import KINDS, PART_KINDS
+from zarrscope_app.presenters.layers.presenter import AS_PARTS
 from zarrscope_app.qt.tree_model import NODE
 
 POINTS = np.array([[1.5, 2.0, 3.0], [4.0, 5.0, 6.5]])
+
+WAVES = np.exp(1j * np.linspace(0, 6, 1600)).reshape(40, 40).astype("c8") * 3
 
 
 class Hand:
@@ -65,6 +71,7 @@ def shelf() -> Shelf:
         ("cells", np.arange(1600, dtype="u2").reshape(40, 40)),
         ("heights", np.linspace(0, 1, 1600, dtype="f4").reshape(40, 40)),
         ("spots", POINTS),
+        ("waves", WAVES),
     ):
         hierarchy.create_array(f"/{name}", shape=values.shape, dtype=values.dtype, chunks=values.shape)[...] = values
     return shelf
@@ -101,6 +108,37 @@ def test_a_node_is_added_as_the_kind_that_was_asked_for(hand: Hand) -> None:
     hand.add_as("labels")  # labels cannot have fractions
     assert kinds(hand) == ["Image"]
     assert "Labels must be integers" in hand.dock.facts.text()
+
+
+def test_parts_of_complex_values_are_added(hand: Hand) -> None:
+    menu = hand.dock.add_as.menu()
+    assert menu is not None
+
+    def offered() -> list[str]:
+        menu.aboutToShow.emit()
+        return [action.text() for action in menu.actions() if action.isVisible()]
+
+    hand.select("/cells")
+    assert offered() == [*KINDS.values()]
+    hand.select("/waves")
+    hand.wait(lambda: offered() == [*KINDS.values(), *PART_KINDS.values()])
+    for kind, drawn in (("phase", np.angle), ("real", np.real), ("imaginary", np.imag)):
+        hand.add_as(kind)
+        (layer,) = hand.viewer.layers
+        np.testing.assert_allclose(np.asarray(layer.data), drawn(WAVES), rtol=1e-6)
+        assert layer.name == f"waves ({PARTS[kind]})"
+    hand.add_as("")
+    np.testing.assert_allclose(np.asarray(hand.viewer.layers[0].data), np.abs(WAVES), rtol=1e-6)
+
+
+def test_a_note_about_a_part_goes_with_the_part(hand: Hand) -> None:
+    hand.select("/waves")
+    session = not_none(hand.dock.session)
+    hand.add_as("")
+    (magnitudes,) = session.problems.items
+    hand.dock.add_as.chosen.emit("phase")
+    hand.wait(lambda: session.problems.items not in ((), (magnitudes,)))
+    assert [each.headline for each in session.problems.items] == [AS_PARTS["phase"]]
 
 
 def test_menus_of_a_narrow_dock_have_room_for_their_arrows(hand: Hand) -> None:

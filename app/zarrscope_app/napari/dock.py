@@ -124,7 +124,7 @@ class Explorer(QWidget):
         self.button = QPushButton(LABELS["add-to-viewer"])
         self.button.clicked.connect(self._add_or_cancel)
         self.button.setEnabled(False)
-        self.add_as = AddAs()
+        self.add_as = AddAs(lambda: self.session)
         self.add_as.chosen.connect(self.add)
         self._kind = ""
         split = QSplitter()

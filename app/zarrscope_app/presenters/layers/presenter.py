@@ -443,8 +443,8 @@ class Layers:
             else:
                 session.problems.solved(("layers", path))
                 assert outcome.value is not None
-                for note in notes(outcome.value):
-                    session.problems.add(strings.warning(note, path))
+                told = {note: strings.warning(note, path) for note in notes(outcome.value)}
+                session.problems.show_those_of(("layers", path), told)  # those of an earlier part no longer hold
                 done(outcome.value)
             self.ended.emit()
 
