@@ -362,6 +362,25 @@ def test_thirty_are_made_and_none_is_left(place: str) -> None:
     assert [each for each in left if each() is not None] == []
 
 
+def test_those_that_the_same_cell_makes_and_closes_are_gone_with_the_next_cell(place: str) -> None:
+    """Calls that their openings have sent to the event loop hold them while the cell runs, and no longer."""
+    left: list[weakref.ref[Any]] = []
+
+    async def cells() -> None:
+        for _ in range(30):
+            widget = Explorer(place, post=KernelMailbox(), settings=MemorySettings())
+            left.append(weakref.ref(widget))
+            widget.close()
+            del widget
+        end = time.monotonic() + SECONDS
+        while any(each() is not None for each in left):  # jobs that had begun may still end
+            assert time.monotonic() < end
+            await asyncio.sleep(0.01)
+            gc.collect()
+
+    asyncio.run(cells())
+
+
 def test_one_that_was_shown_is_let_go_by_close(place: str) -> None:
     before = {*_instances}
     seat = Seat(place)
