@@ -28,6 +28,7 @@ def place(tmp_path: Path) -> str:
         (["read", "{place}", "a", "0,2:4"], '--select "0,2:4"'),
         (["read", "{place}/a", "[0,2:4]"], '--select "0,2:4"'),
         (["export", "{place}"], "OUT"),
+        (["read", "{place}", "a", "--select", "y=3"], "Axes are told by their order, not by their names."),
         (["export", "{place}", "a", "{place}.npy", "--select", "9"], "Index 9 is outside axis y, which has 8"),
         (["render", "{place}", "a"], "the .png file to write"),
         (["render", "{place}", "a", "b", "c.png"], "NODE"),
@@ -72,6 +73,16 @@ def test_an_existing_file_is_overwritten_with_the_option(
     assert run(command) == 1
     assert "--overwrite" in capsys.readouterr().err
     assert run([*command, "--overwrite"]) == 0
+
+
+@pytest.mark.parametrize("further", [[], ["--dry-run"]])
+def test_an_export_into_a_missing_folder_is_told_before_its_size(
+    place: str, tmp_path: Path, further: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["export", place, "a", str(tmp_path / "none" / "a.npy"), *further]) == 1
+    told = capsys.readouterr()
+    assert told.err == f"zarrscope: There is no folder {tmp_path / 'none'} to write a.npy into.\n"
+    assert not told.out
 
 
 def test_a_copied_node_is_announced_in_the_dialect_that_is_written(

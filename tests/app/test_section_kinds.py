@@ -319,6 +319,8 @@ def test_transformations_are_told_in_words_and_the_order_of_axes_is_said_to_be_f
         "pixels → s#world: scale 0.5, 0.25, then rotation matrix 2 × 2, then the inverse of the same",
         "world → true: displacements from the array bend",
     )
+    told = next(field.summary for field in fields_of([*found.values()]) if field.label == "Transformations")
+    assert told.split("\n")[:3] == [*found["Transformations"].notes[:3]], "a fact without a full stop has its own line"
     assert not found["Transformations"].rows
     assert any("order" in note for note in found["Axes"].notes)
     assert "Transformations" not in {s.title for s in sections_of(subject({"ome": {"multiscales": [IMAGE]}}, "group"))}

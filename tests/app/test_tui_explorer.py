@@ -494,6 +494,23 @@ def test_tabs_and_sliders_are_clicked(place: str) -> None:
     explore(f"{place}/plane", steps)
 
 
+def test_only_the_title_of_a_tab_is_marked_where_the_blanks_have_no_room(place: str) -> None:
+    async def steps(screen: Screen) -> None:
+        tabs = screen.app.part("tabs", TabLine)
+        await screen.until(lambda: tabs.size.width, "it is shown")
+
+        def marked() -> str:
+            line = tabs.line()
+            return next(line.plain[span.start : span.end] for span in line.spans if "reverse" in str(span.style))
+
+        title = next(tab.title for tab in screen.session.state.tabs if tab.id == screen.session.state.tab)
+        assert marked() == f" {title} "
+        await screen.pilot.resize_terminal(50, 24)
+        await screen.until(lambda: marked() == title, "no blank is marked")
+
+    explore(f"{place}/plane", steps)
+
+
 def test_the_keys_of_the_tabs_are_named_where_there_is_room(place: str) -> None:
     async def steps(screen: Screen) -> None:
         assert screen.app.part("tabs", TabLine).line().plain.endswith("] next"), "bare keys look like a checkbox"

@@ -182,6 +182,7 @@ def test_enter_on_a_field_asks_to_open_for_writing(place: str) -> None:
     [
         ("uint8", (2, 3, 40), 9, "y down, x across · columns 0–8 of 40 · dim_0 0"),
         ("int64", (3, 2), 2, "y down, x across"),
+        ("int32", (3, 40), 7, "y down, x across · columns 0–6 of 40"),
         ("float64", (3, 2), 2, "y down, x across"),
         ("string", (3,), 1, "x down"),
     ],

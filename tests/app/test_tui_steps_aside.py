@@ -172,6 +172,13 @@ def test_the_first_screen_begins_with_the_name_that_stays(
     assert f"{words.OPENING} {place}" in first
 
 
+def test_the_first_screen_shows_the_whole_end_of_a_long_address(start: Callable[..., Terminal]) -> None:
+    terminal = start("-c", FAILING, f"/x/{'long/' * 20}cells.ome.zarr")
+    assert terminal.ended() == 1
+    first, _, _ = terminal.written.partition("\x1b[?1049l")
+    assert re.search(rf"{words.OPENING} …[a-z/]+/cells\.ome\.zarr\x1b", first)
+
+
 @pytest.mark.parametrize("size", [(0, 0), (1, 1), (2, 9), (4, 20)])
 def test_the_first_screen_moves_the_cursor_within_any_terminal(
     start: Callable[..., Terminal], volume: str, size: tuple[int, int]

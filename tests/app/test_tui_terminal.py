@@ -170,7 +170,7 @@ def test_without_a_terminal_it_says_so(volume: str) -> None:
     done = subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, timeout=60)
     assert done.returncode == 2
     assert done.stdout == b""
-    assert b"no terminal" in done.stderr
+    assert done.stderr.startswith(b"zarrscope: There is no terminal")
     assert b"\x1b" not in done.stderr
 
 

@@ -383,6 +383,12 @@ def summary(metadata: ArrayMetadata | GroupMetadata | None, error: BaseException
     return strings.problem(error).headline if error is not None else ""
 
 
+def need_folder(target: Path) -> None:
+    """Raises Failed if the folder into which a file is to be written does not exist."""
+    if not target.parent.is_dir():
+        raise Failed(f"There is no folder {target.parent} to write {target.name} into.")
+
+
 @uninterrupted
 def write_whole(path: str, data: bytes) -> None:
     """Writes a result file, completely or not at all; "-" is stdout."""
@@ -396,8 +402,7 @@ def write_whole(path: str, data: bytes) -> None:
 
     outlive_reader()
     target = Path(path)
-    if not target.parent.is_dir():
-        raise Failed(f"There is no folder {target.parent} to write {target.name} into.")
+    need_folder(target)
     if target.is_dir():
         raise Failed(f"{target} is a folder. Choose another name.")
     from zarrscope.stores.local.failures import unwritten

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from zarrscope_app.cli.console import acting, follow_links, opened, opening, say, show, show_json
+from zarrscope_app.cli.console import acting, follow_links, need_folder, opened, opening, say, show, show_json
 from zarrscope_app.cli.picture import SELECT, parse_selection
 from zarrscope_app.cli.state import STATE, place_of_view
 from zarrscope_app.cli.streams import rewrite
@@ -81,6 +82,7 @@ def export(
 
     chosen = format_of(out, format_)
     assert chosen in formats
+    need_folder(Path(out).expanduser().absolute())
     what = what or ("view" if not chosen.values or view is not None else "region" if selection or level else "node")
     if what != "view" and view is not None:
         raise click.UsageError("--state describes a view: leave out --what, or choose view.")

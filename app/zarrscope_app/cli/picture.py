@@ -43,7 +43,10 @@ def parse_selection(text: str | None) -> tuple[Any, ...]:
         elif re.fullmatch(r"\s*([+-]?\d+)?\s*:\s*([+-]?\d+)?\s*(:\s*([+-]?\d+)?\s*)?", part):
             items.append(slice(*(int(n) if n.strip() else None for n in part.split(":"))))
         else:
-            raise click.UsageError(f"{part!r} in --select {text!r} is neither an index nor a range such as 10:90.")
+            order = " Axes are told by their order, not by their names." if "=" in part else ""
+            raise click.UsageError(
+                f"{part!r} in --select {text!r} is neither an index nor a range such as 10:90.{order}"
+            )
     if items.count(Ellipsis) > 1:
         raise click.UsageError(f"--select {text!r} has more than one '...'.")
     if any(isinstance(i, slice) and i.step == 0 for i in items):
@@ -194,7 +197,7 @@ def _render_view(view: dict[str, Any], url: str, output: str, size: int, how: di
 
 
 @click.command("demo", short_help="Makes the demo volume.")
-@click.argument("folder", metavar="DIR", required=False)
+@click.argument("folder", metavar="[DIR]", required=False)
 @click.option("--size", type=click.Choice(["small", "full"]), default="full", show_default=True)
 @acting
 def demo(folder: str | None, size: Literal["small", "full"]) -> None:

@@ -38,7 +38,7 @@ def main(
     ImportError without textual."""
     reason = unfit()
     if reason:
-        print(reason, file=sys.stderr)
+        print(f"zarrscope: {reason}", file=sys.stderr)
         return 2
     from zarrscope_app.process import own_process, share_one_arena, tune_interpreter, uncollected
     from zarrscope_app.settings import FileSettings

@@ -65,7 +65,7 @@ class FirstScreen:
         head = head.ljust(columns - sum(not character.isascii() for character in head))  # these may take two columns
         shown = f"{_HEAD}{head}{_PLAIN}" if self._colored else head
         # A long address loses its beginning, because its end says most.
-        room = columns - len(words.OPENING) - 4
+        room = columns - len(words.OPENING) - 5
         rest = address if len(address) <= room else f"…{address[1 - room :]}" if room > 1 else ""
         note = cut_to(f"{words.OPENING} {rest}".rstrip(), max(columns - 2, len(words.OPENING) + 1))
         _write(f"{_ENTER}{shown}\x1b[{max(lines - 1, 2)};2H{note}")

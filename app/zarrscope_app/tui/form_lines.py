@@ -59,10 +59,11 @@ class FormLines(Lines):
         if not text or self.columns < 2 * LEAST_VALUE:
             return []
         taken = cell_len(f"{_lead(field)}{field.label}  ") + (LEAST_VALUE + KIND_WIDTH if field.error else 0)
-        if taken + cell_len(text) < self.columns:
+        if "\n" not in text and taken + cell_len(text) < self.columns:
             return []
-        lines = fold("  " * (field.depth + 2) + text, self.columns)
-        return [(line, "error" if field.error else "quiet") for line, _ in lines]
+        whole = ("  " * (field.depth + 2) + part for part in text.split("\n"))
+        lines = (line for part in whole for line, _ in fold(part, self.columns))
+        return [(line, "error" if field.error else "quiet") for line in lines]
 
     def _is_section(self, field: Field) -> bool:
         return self.session.edit.state.way == "image" and field.kind in ("list", "object")

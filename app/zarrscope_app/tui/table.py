@@ -12,8 +12,10 @@ from zarrscope_app.presenters.values import NUMBER_FORMATS
 from zarrscope_app.tui.lines import Lines, StyledText, fold
 
 COLUMN, LONGEST = 11, 60
-"""The least and the greatest width in terminal columns of values of which the longest is not known. Fields may be
-narrower."""
+"""The least width of a column for values of which the longest is not known, fields aside, and the greatest."""
+SHORT = 6
+"""Numbers of this many characters, as all of 16 bits, have columns of one width; the longest of longer ones is mostly
+shorter than their type allows."""
 
 
 class TableLines(Lines):
@@ -60,7 +62,8 @@ class TableLines(Lines):
     def _widths(self) -> list[int]:
         """The widths of the columns that have room, from the first displayed one. Each field has its own, because one
         width for a flag and for a name would leave room for few of them. Columns of fractions, complex numbers and
-        texts are as wide as these are, because a value that is cut is not exact."""
+        texts are as wide as these are, because a value that is cut is not exact; those of long integers, too, because
+        most are short."""
         table, first, room = self.session.values.state, self._first, self.columns - 8
         if not self._own_widths:
             return [self._wide] * max(1, min(room // self._wide, table.columns - first))
@@ -75,7 +78,7 @@ class TableLines(Lines):
     @property
     def _own_widths(self) -> bool:
         table = self.session.values.state
-        return bool(table.column_labels) or not table.widest
+        return bool(table.column_labels) or not 0 < table.widest <= SHORT
 
     def _field_width(self, column: int) -> int:
         """The width of a column: that of its name and of the longest value among the rows seen so far."""
@@ -84,7 +87,7 @@ class TableLines(Lines):
         measured = (self.session, self.session.state.path, table.column_labels, table.format)
         if measured != self._measured:
             self._measured, self._longest = measured, {}
-        least = 0 if table.column_labels else COLUMN - 2
+        least = 0 if table.column_labels else SHORT - 2 if table.widest else COLUMN - 2
         head, top = max(least, len(values.label(0, column)[1])), max(0, self.scroll_offset.y - 1)
         lengths = (len(row[0]) for row in values.cells(top, column, max(1, self.size.height), 1))
         longest = max((self._longest.get(column, head), *lengths))  # a table may have no rows

@@ -43,7 +43,8 @@ class TabLine(Painter, Static):
         # Those of a plate are cut beside a tree in 80 columns if each has blanks of its own at both sides.
         wide = not self.size.width or sum(len(tab.title) + 2 for tab in shown) <= self.size.width
         for tab in shown:
-            title = f" {tab.title} " if wide else f" {tab.title}"
+            line.append("" if wide else " ")
+            title = f" {tab.title} " if wide else tab.title
             line.append(title, "reverse bold" if tab.id == self.session.state.tab else "")
             self._ends.append((line.cell_len, tab.id))
         room = self.size.width - line.cell_len

@@ -64,7 +64,7 @@ def fields_of(sections: Sequence[FormSection]) -> tuple[Field, ...]:
     """All fields in one list, each beneath its section, for hosts that paint lines."""
     found: list[Field] = []
     for section in sections:
-        notes = " ".join(section.notes)
+        notes = _together(section.notes)
         found.append(Field(section.id, section.title, "object", "", notes, 0, title=section.title, editor="none"))
         found += [
             replace(field, summary=f"{field.summary}   {row.note}") if row.note and field is row.fields[0] else field
@@ -72,3 +72,11 @@ def fields_of(sections: Sequence[FormSection]) -> tuple[Field, ...]:
             for field in row.fields
         ]
     return tuple(found)
+
+
+def _together(notes: Sequence[str]) -> str:
+    """Notes one after the other: after a sentence on the same line, after anything else on the next."""
+    told = ""
+    for note in notes:
+        told += (" " if told.endswith(".") else "\n" if told else "") + note
+    return told
