@@ -14,7 +14,7 @@ from contracts.http_server import web_server
 from narrowing import as_array
 from zarrscope.errors import Denied, NotFound, Unreadable
 from zarrscope.stores.object_store import ObjectStore
-from zarrscope.stores.renewal import renew
+from zarrscope.stores.store import renew
 
 pytest.importorskip("s3fs")
 

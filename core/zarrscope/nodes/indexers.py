@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from itertools import product
 from types import EllipsisType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -63,15 +63,17 @@ class OrthogonalIndexer:
         parts, axes = self._axes(index)
         out = np.empty([len(each) for each in axes], array.dtype)
         groups = [
-            [(part, slice(None), np.arange(len(each)))] if isinstance(part, slice) else _boxes(each, array.edges(axis))
+            [_AxisPart(part, None, np.arange(len(each)))]
+            if isinstance(part, slice)
+            else _parts(each, array.edges(axis))
             for axis, (part, each) in enumerate(zip(parts, axes, strict=True))
         ]
         for chosen in product(*groups) if out.size else ():
-            block = array.read(select(tuple(box for box, _, _ in chosen), array.shape))
-            for axis, (_, within, _) in enumerate(chosen):
-                if not isinstance(within, slice):
-                    block = np.take(block, within, axis=axis)
-            out[np.ix_(*(members for _, _, members in chosen))] = block
+            block = array.read(select(tuple(each.read for each in chosen), array.shape))
+            for axis, each in enumerate(chosen):
+                if each.within is not None:
+                    block = np.take(block, each.within, axis=axis)
+            out[np.ix_(*(each.members for each in chosen))] = block
         return out[tuple(0 if _is_integer(part) else slice(None) for part in parts)]
 
     def __setitem__(self, index: object, values: ArrayLike) -> None:
@@ -286,11 +288,22 @@ def _positions(part: object, axis: int, length: int) -> NDArray[np.intp]:
     return np.where(found < 0, found + length, found)
 
 
-def _boxes(positions: NDArray[np.intp], edges: Edges) -> list[tuple[slice, Any, NDArray[np.intp]]]:
-    """For each chunk touched: the slice to read, the positions within it, and their places in the result."""
+class _AxisPart(NamedTuple):
+    """The selected positions of one axis that are read together."""
+
+    read: slice
+    """The slice of the axis that is read."""
+    within: NDArray[np.intp] | None
+    """The selected positions in that slice; None if they are all of it."""
+    members: NDArray[np.intp]
+    """The indices of these positions in the result."""
+
+
+def _parts(positions: NDArray[np.intp], edges: Edges) -> list[_AxisPart]:
+    """One part for each chunk that is touched."""
     found = []
     for group in grouped(positions, edges):
         own = positions[group.members]
         low = int(np.min(own))
-        found.append((slice(low, int(np.max(own)) + 1), own - low, group.members))
+        found.append(_AxisPart(slice(low, int(np.max(own)) + 1), own - low, group.members))
     return found

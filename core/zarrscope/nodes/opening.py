@@ -17,6 +17,7 @@ from zarrscope.nodes.context import NodeContext, with_bare_root
 from zarrscope.nodes.detect import PlainFolder, folders_in_place, found_in, is_named_n5, look_above, not_zarr
 from zarrscope.nodes.group import Group
 from zarrscope.nodes.hierarchy import Hierarchy
+from zarrscope.runtime.named_tuple import NamedTuple
 from zarrscope.stores.recognition import Recognition
 from zarrscope.stores.registry import Mode
 from zarrscope.stores.store import Store
@@ -37,6 +38,15 @@ class OpenOptions(TypedDict, total=False):
     document_limit: int | None
     storage_options: Mapping[str, Any] | None
     follow_links: bool
+
+
+class _Reading(NamedTuple):
+    """How the documents of a hierarchy are read: the parameters of `open` of these names."""
+
+    dialect: str | None = None
+    lenient: bool = False
+    consolidated: bool = True
+    fallbacks: bool = True
 
 
 ASSUMED = "Denied values are taken as missing, because the server does not distinguish the two"
@@ -111,6 +121,7 @@ def open(
     """
     if mode not in ("r", "r+", "a", "w-"):
         raise Refused(f"There is no mode {mode!r}", advice="The modes are r, r+, a and w-.")
+    reading = _Reading(dialect, lenient, consolidated, fallbacks)
     if not isinstance(url, str):
         from zarrscope.stores.objects import locate_object
 
@@ -120,17 +131,17 @@ def open(
                 given.store.document_limit = document_limit
             if follow_links:
                 given.store.allow_outside = True
-            return _at_node(given, given.store, mode, (dialect, lenient, consolidated, fallbacks))
+            return _at_node(given, given.store, mode, reading)
         url = given.address
     from zarrscope.stores.address import at_version, split_address
 
     address = split_address(url)
     if storage_options:
         address, storage_options = at_version(address, storage_options)
-    how = dialect or address.dialect or None, lenient, consolidated, fallbacks
+    reading = reading._replace(dialect=dialect or address.dialect or None)
 
     def open_at(place: Address) -> Hierarchy:
-        found = _opened(_store_at(place, mode, storage_options, follow_links, document_limit), mode, *how)
+        found = _opened(_store_at(place, mode, storage_options, follow_links, document_limit), mode, reading)
         found._nodes.owns_store = True
         found.initial_path = _initial_path(found, place.node_path)
         return found
@@ -138,13 +149,8 @@ def open(
     try:
         found = open_at(address)
     except NotFound as error:
-        if address.dialect and dialect is None and (other := _found_besides(address, storage_options)):
-            said = dialect_named(address.dialect).title
-            raise NotFound(
-                f"The address says {said}, but the hierarchy is {other}",
-                store=address.public_url,
-                advice="Leave the format out of the address.",
-            ) from error
+        if dialect is None:
+            _need_stated_dialect(address, storage_options, error)
         if mode in ("r", "r+"):
             from zarrscope.nodes.enclosing import opened_within
 
@@ -153,6 +159,22 @@ def open(
             if (above := look_above(address)) is not None:
                 error.advice = above
         raise
+    _need_stated_repository(address, found)
+    return found
+
+
+def _need_stated_dialect(address: Address, options: Mapping[str, Any] | None, error: NotFound) -> None:
+    """Raises NotFound if the address states a dialect, and there is a hierarchy of another one in its place."""
+    if address.dialect and (other := _found_besides(address, options)):
+        raise NotFound(
+            f"The address says {dialect_named(address.dialect).title}, but the hierarchy is {other}",
+            store=address.public_url,
+            advice="Leave the format out of the address.",
+        ) from error
+
+
+def _need_stated_repository(address: Address, found: Hierarchy) -> None:
+    """Closes `found` and raises NotFound if the address states a repository of Icechunk, and `found` is none."""
     if address.repository and (found.recognition is None or found.recognition.kind != "icechunk"):
         found.close()
         raise NotFound(
@@ -160,7 +182,6 @@ def open(
             store=address.public_url,
             advice="Leave |icechunk: out of the address.",
         )
-    return found
 
 
 def _store_at(
@@ -304,15 +325,15 @@ def _found_besides(address: Address, options: Mapping[str, Any] | None) -> str:
     return "" if detected is None else detected.dialect.title
 
 
-def _at_node(given: ObjectLocation, store: Store, mode: Mode, how: tuple[str | None, bool, bool, bool]) -> Hierarchy:
+def _at_node(given: ObjectLocation, store: Store, mode: Mode, reading: _Reading) -> Hierarchy:
     """Opens the hierarchy that contains the node of a Python object that `open` was given. If there is none, opens one
     whose root is that node.
     """
     if given.path == "/":
-        return _opened(store, mode, *how)
+        return _opened(store, mode, reading)
     if mode in ("r", "r+"):
         try:
-            found = _opened(store, mode, *how)
+            found = _opened(store, mode, reading)
         except (NotFound, Unsupported):
             pass
         else:
@@ -322,37 +343,26 @@ def _at_node(given: ObjectLocation, store: Store, mode: Mode, how: tuple[str | N
     from zarrscope.stores.wrappers import PrefixStore
 
     beneath = PrefixStore(store, given.path.strip("/") + "/")
-    return _opened(beneath, mode, *how)
+    return _opened(beneath, mode, reading)
 
 
-def _opened(
-    store: Store,
-    mode: Mode,
-    dialect: str | None = None,
-    lenient: bool = False,
-    consolidated: bool = True,
-    fallbacks: bool = True,
-) -> Hierarchy:
+def _opened(store: Store, mode: Mode, reading: _Reading) -> Hierarchy:
+    dialect, lenient, consolidated, fallbacks = reading
     detected, documents, asked = found_in(store, dialect, lenient, fallbacks, consolidated)
     if detected is None:
-        if (repository := _repository(store, mode)) is not None:
-            return _opened(repository, "r", dialect, lenient, consolidated, fallbacks)
-        if (database := _database(store, mode)) is not None:
-            return _opened(database, "r" if mode == "r" else "r+", dialect, lenient, consolidated, fallbacks)
+        inner = _repository(store, mode)
+        if inner is None:
+            inner = _database(store, mode)
+        if inner is not None:
+            return _opened(inner, "r" if mode == "r" else "r+", reading)
         if mode in ("a", "w-"):
             return _created(store, dialect or "v3")
-        from zarrscope.nodes.search import has_nodes
-
         named = is_named_n5(store)
         if named or dialect is not None:
             detected = with_bare_root(store, documents, dialect)
-        if dialect is None and detected is None:
-            first, absent = PlainFolder.dialects()[0], asked - documents.keys()
-            folder = NodeContext(store, Detected(first), {}, writable=mode != "r", folder=True, asked=absent)
-            if has_nodes(folder, "/"):
-                told = tuple(f"{each.message}. {each.advice}" for each in folders_in_place(store, PROBES))
-                folder.recognition, folder.warnings = Recognition("folder", PlainFolder.sentence), told
-                return Hierarchy(folder)
+        if detected is None and dialect is None:
+            if (folder := _folder_of_hierarchies(store, mode, asked - documents.keys())) is not None:
+                return folder
             detected = None if named else with_bare_root(store, documents)
         if detected is None:
             raise not_zarr(store)
@@ -369,6 +379,20 @@ def _opened(
     found.recognition = store._recognition
     found.warnings += (store.remark,) if store.remark else ()
     return Hierarchy(found)
+
+
+def _folder_of_hierarchies(store: Store, mode: Mode, absent: frozenset[str]) -> Hierarchy | None:
+    """The folder of a store whose root is no node, if nodes lie beneath it; else None. `absent`: keys that are known
+    to be absent."""
+    from zarrscope.nodes.search import has_nodes
+
+    first = Detected(PlainFolder.dialects()[0])
+    folder = NodeContext(store, first, {}, writable=mode != "r", folder=True, asked=absent)
+    if not has_nodes(folder, "/"):
+        return None
+    folder.recognition = Recognition("folder", PlainFolder.sentence)
+    folder.warnings = tuple(f"{each.message}. {each.advice}" for each in folders_in_place(store, PROBES))
+    return Hierarchy(folder)
 
 
 def _repository(store: Store, mode: Mode) -> Store | None:
@@ -397,7 +421,7 @@ def _database(store: Store, mode: Mode) -> Store | None:
 
 def reopened(store: Store) -> Hierarchy:
     """The hierarchy of a store that was opened before."""
-    return _opened(store, "r+" if store.writable else "r")
+    return _opened(store, "r+" if store.writable else "r", _Reading())
 
 
 def _created(store: Store, dialect: str) -> Hierarchy:

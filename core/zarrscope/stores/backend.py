@@ -128,7 +128,7 @@ class Backend:
                 yield first + i, answer
 
     def _renew(self, other: Backend) -> bool:
-        """See renewal.renew."""
+        """See store.renew."""
         return False
 
     def _filter_existing(self, keys: Sequence[str]) -> Sequence[str]:

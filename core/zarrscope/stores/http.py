@@ -257,7 +257,7 @@ class HTTPStore(RemoteStore):
                         await self._check_bucket(response)
                         return None
                     if status in _DENIED and asker != (self._host, self._query):
-                        continue  # the credentials were exchanged meanwhile (renewal.py)
+                        continue  # the credentials were exchanged meanwhile (store.renew)
                     if status in _DENIED:
                         denied = await self._denial(response)
                         break

@@ -19,11 +19,12 @@ from typing import TYPE_CHECKING, Any
 import zarrscope.ome.metadata as ome
 from zarrscope.dialects import dialect_named
 from zarrscope.dialects.defects import as_far_as_read
-from zarrscope.errors import BadMetadata, NotFound, Unsupported, ZarrscopeError
+from zarrscope.errors import NotFound, Unsupported, ZarrscopeError
 from zarrscope.jsondoc.parse import parsed_once
 from zarrscope.model.frozen import frozen
 from zarrscope.ome.collection import Collection, CollectionMember, collection
-from zarrscope.ome.metadata import TYPE_OF_NAME, Axis, Channel, Color, Multiscale
+from zarrscope.ome.metadata import Axis, Channel, Color, Multiscale
+from zarrscope.view.image_levels import Level, OpenedLevels, open_levels, open_plain
 
 if TYPE_CHECKING:
     import numpy as np
@@ -69,23 +70,6 @@ MAX_CHANNELS = 256
 
 
 @frozen
-class Level:
-    """One resolution. `shape` in elements, one number per axis of the image.
-
-    physical position = scale x index + translation, in the axes' units, at pixel centres. `factors`: the number of
-    elements of the finest level per element of this level, for each axis (1.0 for the finest level itself).
-    """
-
-    path: str
-    shape: tuple[int, ...]
-    scale: tuple[float, ...]
-    translation: tuple[float, ...]
-    factors: tuple[float, ...]
-    array: Array = field(compare=False, repr=False)
-    """The opened Array."""
-
-
-@frozen
 class Image:
     """An n-D image: levels from fine to coarse, axes, channels, labels. The module's docstring says which of these
     may wait for a store."""
@@ -120,13 +104,13 @@ class Image:
         return (self.multiscale.properties if self.multiscale else None) or {}
 
     @cached_property
-    def _opened(self) -> tuple[tuple[Level, ...], tuple[Axis, ...], tuple[str, ...]]:
+    def _opened(self) -> OpenedLevels:
         if self.plain is not None:
-            return _open_plain(self.plain)
+            return open_plain(self.plain)
         assert self.multiscale is not None  # an image without a plain array has a multiscale
         assert self.hierarchy is not None
         with parsed_once():  # for each missing level, the groups above it would be parsed again
-            return _open_levels(self.hierarchy, self.multiscale, self.path)
+            return open_levels(self.hierarchy, self.multiscale, self.path)
 
     def node_at(self, path: str) -> Group | Array:
         """Another node of the image's hierarchy. Raises the errors of `Hierarchy.open_node`."""
@@ -369,116 +353,3 @@ def default_window(
     if dtype.kind in "iu" and dtype.itemsize == 1:
         return (0.0, 255.0) if dtype.kind == "u" else (-128.0, 127.0)
     return 0.0, 1.0
-
-
-# ---------------------------------------------------------------------- opening
-def _open_plain(array: Array) -> tuple[tuple[Level, ...], tuple[Axis, ...], tuple[str, ...]]:
-    rank = array.ndim
-    ones = (1.0,) * rank
-    return (Level(array.path, tuple(array.shape), ones, (0.0,) * rank, ones, array),), _guess_axes(array), ()
-
-
-def _guess_axes(array: Array) -> tuple[Axis, ...]:
-    """The axes from dimension_names, or from xarray's `_ARRAY_DIMENSIONS` of v2; without either the last two axes are y
-    and x."""
-    rank = array.ndim
-    names = list(array.metadata.dimension_names or ())
-    if not names:
-        stated = as_far_as_read(array.attributes).get("_ARRAY_DIMENSIONS")
-        names = [n if isinstance(n, str) else None for n in stated] if isinstance(stated, list) else []
-    if len(names) == rank and any(names):
-        axes: list[Axis] = []
-        for i, name in enumerate(names):
-            own = name if name and all(name != axis.name for axis in axes) else f"{name or 'dim'}_{i}"
-            axes.append(Axis(own, TYPE_OF_NAME.get(own.lower(), "")))
-        if _looks_rgb(array) and axes[2].type in ("", "channel"):
-            axes[2] = Axis(axes[2].name, "channel", "rgb")
-        return tuple(axes)
-    if _looks_rgb(array):
-        return Axis("y", "space"), Axis("x", "space"), Axis("c", "channel", "rgb")
-    last = ("y", "x")[-rank:] if rank >= 2 else ("x",)
-    return tuple(Axis(f"dim_{i}") for i in range(rank - len(last))) + tuple(Axis(n, "space") for n in last)
-
-
-def _looks_rgb(array: Array) -> bool:
-    """Whether an array looks like a photograph: uint8, height x width x 3 (or 4, with opacity), with a height and a
-    width of at least 16."""
-    shape = array.shape
-    return (
-        len(shape) == 3 and shape[2] in (3, 4) and min(shape[:2]) >= 16 and array.metadata.dtype.name == "uint8"
-    )  # fmt: skip
-
-
-def _open_levels(
-    hierarchy: HierarchyLike, stated: Multiscale, path: str
-) -> tuple[tuple[Level, ...], tuple[Axis, ...], tuple[str, ...]]:
-    # Fetch the documents of all levels and labels at once, because the first picture waits for them. Labels have none.
-    labels = [] if stated.is_label else [path.rstrip("/") + "/labels"]
-    hierarchy._nodes.prefetch([*(dataset.path for dataset in stated.datasets), *labels])
-    warnings: list[str] = []
-    opened: list[tuple[ome.Dataset, Array]] = []
-    first_error: ZarrscopeError | None = None
-    for dataset in stated.datasets:
-        try:
-            node = hierarchy[dataset.path]
-            if node.metadata.defects and (node.kind != "array" or "shape" in node.metadata.unread):
-                raise node.metadata.defects[0].error
-            if node.kind != "array":
-                raise NotFound(f"{dataset.path} is a group, where the image expects an array")
-            if opened and node.ndim != opened[0][1].ndim:
-                raise NotFound(f"{dataset.path} has {node.ndim} axes, the finest level {opened[0][1].ndim}")
-        except ZarrscopeError as error:
-            first_error = first_error or error
-            document = f"{error.key}: " if isinstance(error, BadMetadata) and error.key else ""
-            warnings.append(f"The level {dataset.path} is left out: {document}{error.message.rstrip('.')}.")
-            continue
-        opened.append((dataset, node))
-    if not opened:
-        if first_error is not None:
-            raise first_error
-        raise NotFound("This image names no level", advice="Its 'datasets' list is empty.")
-    axes = _fit_axes(stated.axes, opened[0][1], warnings)
-    levels: list[Level] = []
-    for dataset, node in opened:
-        shape = tuple(node.shape)
-        base = levels[0] if levels else None
-        ratios = (
-            tuple(f / c if c else 1.0 for f, c in zip(base.shape, shape, strict=True)) if base else (1.0,) * len(shape)
-        )
-        scale = dataset.scale if dataset.scale is not None and len(dataset.scale) == len(shape) else None
-        translation = dataset.translation
-        if translation is None or len(translation) != len(shape):
-            translation = base.translation if base and dataset.scale is None else (0.0,) * len(shape)
-        if scale is None:
-            scale = tuple(s * r for s, r in zip(base.scale, ratios, strict=True)) if base else (1.0,) * len(shape)
-        factors = (
-            tuple(_factor(s / b, r) for s, b, r in zip(scale, base.scale, ratios, strict=True)) if base else ratios
-        )
-        levels.append(Level(node.path, shape, scale, translation, factors, node))
-    ordered = sorted(levels, key=lambda level: -math.prod(level.shape))
-    if ordered[0] is not levels[0]:
-        warnings.append("The levels are not listed from fine to coarse; they are shown in that order.")
-        finest = ordered[0]
-        ordered = [
-            replace(v, factors=tuple(f / b for f, b in zip(v.factors, finest.factors, strict=True))) for v in ordered
-        ]
-    return tuple(ordered), axes, tuple(warnings)
-
-
-def _factor(stated: float, ratio: float) -> float:
-    """The factor of a level: the ratio of the scales if it agrees with the shapes (odd lengths are rounded), else the
-    ratio of the shapes."""
-    return stated if stated > 0 and abs(stated - ratio) <= 0.34 * ratio else ratio
-
-
-def _fit_axes(axes: tuple[Axis, ...] | None, array: Array, warnings: list[str]) -> tuple[Axis, ...]:
-    """The stated axes if they fit the array; else axes by its dimension names; else the last ones of t, c, z, y, x."""
-    rank = array.ndim
-    if axes is not None and len(axes) == rank:
-        return axes
-    if axes is not None:
-        warnings.append(f"The image describes {len(axes)} axes, its arrays have {rank}; their names are guessed.")
-    names = array.metadata.dimension_names
-    if names is None and rank <= len(ome.HISTORICAL_AXES):
-        return tuple(Axis(n, TYPE_OF_NAME[n]) for n in ome.HISTORICAL_AXES[len(ome.HISTORICAL_AXES) - rank :])
-    return _guess_axes(array)

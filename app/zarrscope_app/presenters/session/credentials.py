@@ -21,7 +21,7 @@ from zarrscope.runtime.threads import JobResult
 from zarrscope.stores.address import address_with, split_address
 from zarrscope.stores.address_options import BUCKETS, split_options
 from zarrscope.stores.credentials import profiles
-from zarrscope.stores.renewal import renew
+from zarrscope.stores.store import renew
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.session.opening import Opening
 from zarrscope_app.presenters.session.part import SessionPart
