@@ -113,13 +113,13 @@ def check(
         for finding in findings():
             counts[finding.severity] += 1
             if as_json:
-                listed.append(_form(finding))
+                listed.append(_as_json(finding))
             else:
                 clear()
                 lines.show(finding)
         lines.end()
     if as_json:
-        show_json({"findings": listed, "summary": counts, "read": _read(coverage)})
+        show_json({"findings": listed, "summary": counts, "read": _as_json(coverage)})
     else:
         say(summary(counts))
         for sentence in read_of(coverage, verify, resume is not None):
@@ -208,16 +208,10 @@ def read_of(coverage: Coverage, verify: bool, resumed: bool) -> list[str]:
     return told
 
 
-def _read(coverage: Coverage) -> dict[str, Any]:
+def _as_json(shown: Finding | Coverage) -> dict[str, Any]:
     from dataclasses import asdict
 
-    return asdict(coverage)
-
-
-def _form(finding: Finding) -> dict[str, Any]:
-    from dataclasses import asdict
-
-    return asdict(finding)
+    return asdict(shown)
 
 
 @contextmanager
@@ -322,4 +316,4 @@ class _Journal:
 
     def reach(self, path: str, chunks: int, findings: list[Finding]) -> None:
         if self._file is not None:
-            self._write({"path": path, "chunks": chunks, "findings": [_form(each) for each in findings]})
+            self._write({"path": path, "chunks": chunks, "findings": [_as_json(each) for each in findings]})

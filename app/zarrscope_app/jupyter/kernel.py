@@ -33,8 +33,8 @@ class KernelMailbox(Mailbox):
             self._loop.call_soon_threadsafe(self.run)
 
     def run(self) -> int:
-        """Runs queued calls like any mailbox; a call may itself run queued calls, so the queue may become empty
-        earlier."""
+        """Runs the calls that are queued now, and returns their number. It stops when the queue is empty, because a
+        call may itself run others of them."""
         done = 0
         for _ in range(len(self._calls)):
             try:

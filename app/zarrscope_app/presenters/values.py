@@ -108,11 +108,7 @@ class ValuesPresenter(TellsFailedChunks):
         self._names: tuple[str, ...] = ()
         self._notify = CoalescedCall(owner.post, self.changed.emit)
         self._ticket: Ticket | None = None
-        self.clear()
-
-    def clear(self, sentence: str = "") -> None:
-        """Shows no table, and `sentence` in its place."""
-        self._show(None, sentence)
+        self.show_nothing()
 
     def show_node(self, details: NodeDetails) -> None:
         """Shows an array, or the finest level of an image; rows and columns are the axes of the picture."""
@@ -126,7 +122,7 @@ class ValuesPresenter(TellsFailedChunks):
 
     def show_nothing(self, sentence: str = "") -> None:
         """Shows no table, and `sentence` in its place."""
-        self.clear(sentence)
+        self._show(None, sentence)
 
     def show_array(self, array: Array, plane: tuple[int, int] = (-1, -1), names: tuple[str, ...] = ()) -> None:
         """Shows the table of an array, or its problem if it cannot be decoded. `plane`: the axes of the array's

@@ -31,7 +31,7 @@ _LEAST_WIDTH = 208
 
 class ChannelsPanel(QScrollArea):
     """The panel with channels, labels and the displayed level. `attach` takes a slice presenter, or None. `left` is
-    emitted when the keys shall act on the picture again."""
+    emitted when the person is done here, so that the picture gets the keyboard focus."""
 
     left = Signal()
 

@@ -56,8 +56,7 @@ class JobsBar(QWidget):
         """Shows another session's jobs."""
         self._nodes = nodes
         old, self._presenter = self._presenter, presenter
-        items = self._presenter.items if self._presenter is not None else ()
-        self._seen = max((job.id for job in items if job.state is not JobState.RUNNING), default=0)
+        self._seen = self._latest_ended()
         follow(old, self._presenter, self._changed)
         if presenter is None:
             self.hide()
@@ -96,9 +95,13 @@ class JobsBar(QWidget):
 
     def _forget(self) -> None:
         if self._presenter is not None:
-            items = self._presenter.items
-            self._seen = max((job.id for job in items if job.state is not JobState.RUNNING), default=0)
+            self._seen = self._latest_ended()
             self._changed()
+
+    def _latest_ended(self) -> int:
+        """The id of the latest job that is no longer running; 0 if there is none."""
+        items = self._presenter.items if self._presenter is not None else ()
+        return max((job.id for job in items if job.state is not JobState.RUNNING), default=0)
 
     def _undo(self) -> None:
         if self._nodes is not None:

@@ -68,7 +68,7 @@ class CodecSettings:
         return BadMetadata(f"Codec {self.name} {problem}", pointer="")
 
     def has(self, member: str) -> bool:
-        """Whether a member is there and is not null. It counts as read."""
+        """Whether there is such a member, and it is not null. For `unread` the member counts as read."""
         self._read.add(member)
         return self.members.get(member) is not None
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from math import prod
 
 from zarrscope.convert.array_work import ArrayWork, WorkCount
 from zarrscope.convert.planning import JOURNAL, JOURNAL_LIMIT, ConversionPlan, NodePlan
@@ -37,7 +38,7 @@ class ConversionProgress:
 
 @dataclass(frozen=True)
 class Result:
-    """The result of a run: numbers of chunks. `cancelled`: the run was stopped; run the same plan again to continue."""
+    """The numbers of chunks of a run. If it was `cancelled`, run the same plan again to continue."""
 
     copied: int
     encoded: int
@@ -48,8 +49,8 @@ class Result:
     verified: bool
     cancelled: bool = False
     assumed: int = 0
-    """Values that the source denied and that count as missing at the caller's request, so nobody has read them. On a
-    cluster there may be more than this number."""
+    """Values that the source refused to give, and that were taken as absent because the caller asked for that. On a
+    cluster the true number may be larger."""
 
 
 def run(
@@ -182,14 +183,12 @@ class DestinationWriter:
 
     # ------------------------------------------------------------------ chunks
     def _work(self, node: NodePlan, target: Array) -> ArrayWork:
-        source = node.array
-        if node.level is not None:
-            source = Array(self.store, node.level.above, node.level.metadata)
-        assert source is not None
         again = self.resumed or self.executor.may_repeat
-        if node.level is None:
-            return ArrayWork(source, target, again=again)
-        return ArrayWork(source, target, node.level.factors, node.level.method, again=again)
+        if node.level is not None:
+            finer = Array(self.store, node.level.above, node.level.metadata)
+            return ArrayWork(finer, target, node.level.factors, node.level.method, again=again)
+        assert node.array is not None  # a node without a level to build is an array of the source
+        return ArrayWork(node.array, target, again=again)
 
     def chunks(self, node: NodePlan) -> None:
         """Copies or encodes the chunks of one array, and adds them to `sum`. Raises the first error, or Cancelled."""
@@ -206,9 +205,7 @@ class DestinationWriter:
         work = self._work(node, Array(self.store, node.target, node.metadata))
         before = self.sum.chunks
         if node.how == "copied":
-            size = node.metadata.dtype.itemsize or 64
-            for n in node.metadata.grid.chunk_shape:
-                size *= n
+            size = prod(node.metadata.grid.chunk_shape) * (node.metadata.dtype.itemsize or 64)
             self.executor.run(work.copy, work.batches(), done, self.cancelled, size)
         else:
             self.executor.run(work.encode, work.regions(), done, self.cancelled, work.region_bytes)

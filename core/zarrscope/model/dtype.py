@@ -277,7 +277,7 @@ def _struct_at(configuration: TypeConfiguration, depth: int) -> DataType:
     fields = configuration.get("fields")
     here = "/configuration/fields"
     if not isinstance(fields, list) or not fields:
-        raise BadMetadata(f"A struct needs fields, a list, not {spell(fields)}", pointer=here)
+        raise BadMetadata(f"A struct needs a list of fields, not {spell(fields)}", pointer=here)
     parts: list[tuple[str, DataType, str | None, tuple[int, ...]]] = []
     for i, field in enumerate(fields):
         if isinstance(field, list) and len(field) == 2:

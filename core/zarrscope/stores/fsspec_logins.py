@@ -43,11 +43,11 @@ def file_system_logins(scheme: str, options: Mapping[str, Any]) -> list[FileSyst
         return [FileSystemLogin("", plain)]
     if "session" in plain or (scheme in _AZURE and options.get("anon") is False):  # their own ways to state a login
         return [FileSystemLogin(OPTIONS, plain)]
-    told = {name: value for name, value in options.items() if name != "backend"}
     if scheme in ("s3", "s3a") and "profile" not in plain and lacks_named_profile():
         plain["session"] = _without_profile()
     return [
-        FileSystemLogin(login.name, _merged(plain, _options_of(scheme, login))) for login in every_login(service, told)
+        FileSystemLogin(login.name, _merged(plain, _options_of(scheme, login)))
+        for login in every_login(service, _for_logins(options))
     ]
 
 
@@ -62,8 +62,14 @@ def _without_profile() -> Any:
 def logins_passed_over(scheme: str, options: Mapping[str, Any]) -> tuple[str, ...]:
     """The names of credentials that are not among `file_system_logins`, because they are incomplete or stale."""
     service = SERVICES.get(scheme)
-    told = {name: value for name, value in options.items() if name != "backend"}
-    return () if service is None or "session" in told else passed_over(service, told, by_obstore=False)
+    if service is None or "session" in options:
+        return ()
+    return passed_over(service, _for_logins(options), by_obstore=False)
+
+
+def _for_logins(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that concern credentials; `backend` only chooses between fsspec and obstore."""
+    return {name: value for name, value in options.items() if name != "backend"}
 
 
 def file_system_options(scheme: str, options: Mapping[str, Any]) -> dict[str, Any]:

@@ -256,7 +256,8 @@ def _of_tree(tree: Any, mode: Mode) -> ObjectLocation:
 
 
 def _group_of(value: Any) -> Any:
-    """The group of zarr-python that an object of xarray closes when it is closed; None for one that was computed."""
+    """The group of zarr-python from which a Dataset or DataTree was opened, found by way of the function that closes
+    it; None if the values were computed."""
     group = getattr(getattr(getattr(value, "_close", None), "__self__", None), "zarr_group", None)
     return group if _is(group, "zarr", "Group") else None
 

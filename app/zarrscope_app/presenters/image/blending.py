@@ -57,7 +57,7 @@ class Blend:
         main.changed.connect(self._follow)
         main.looked.connect(self._follow)
         main.solid_and_blend.drawn.add("blend")
-        main.solid_and_blend.asked.connect(self._asked)
+        main.solid_and_blend.asked.connect(self._open_asked)
         self._opening: Ticket | None = None
         self.other.painted.connect(self.painted)
         self.other.changed.connect(self.painted)
@@ -67,7 +67,7 @@ class Blend:
         """A snapshot for the controls beside the picture."""
         return self._state
 
-    def _asked(self) -> None:
+    def _open_asked(self) -> None:
         """Opens the image that a restored view names, and lays it over the picture."""
         asked = self.main.solid_and_blend.take("blend")
         if asked is None:
@@ -130,7 +130,7 @@ class Blend:
         """Removes the other image, and stops following the picture; called when the picture is closed."""
         self.main.changed.disconnect(self._follow)
         self.main.looked.disconnect(self._follow)
-        self.main.solid_and_blend.asked.disconnect(self._asked)
+        self.main.solid_and_blend.asked.disconnect(self._open_asked)
         self.main.solid_and_blend.drawn.discard("blend")
         self.show(None)
 

@@ -47,7 +47,8 @@ class WatchesAttempts(SessionPart):
         self.edit.changed.connect(self._list_stored_findings)
 
     def _list_stored_findings(self) -> None:
-        """Lists the findings of OME-Zarr that the form shows of the stored attributes, as a check would."""
+        """Adds to the list of problems what the form found wrong with the stored OME-Zarr attributes. A check of the
+        node would find the same."""
         if (found := self.edit.stored_findings) is not None:
             self.problems.show_findings(RULES, self.edit.brief.path, found)
 

@@ -190,7 +190,8 @@ def _inside(name: str, length: int, index: Any) -> int:
 
 
 def _span(name: str, length: int, span: Any) -> Any:
-    """An index of an axis, or the first and the end of a range. Raises ValueError."""
+    """Checks what a caller gives for an axis: an index, returned as counted from the beginning, or a pair (first, end)
+    for a range. Raises ValueError for anything else."""
     if not isinstance(span, tuple | list):
         return _inside(name, length, span)
     try:

@@ -162,7 +162,8 @@ def _write_csv(plan: ExportPlan, path: str, read: Callable[[], Iterator[ValueBlo
 
 
 def read_rows(source: ExportSource, read: Callable[..., Iterator[ValueBlock]]) -> Iterator[ValueBlock]:
-    """Like `read`, in blocks of whole rows."""
+    """Calls `read` for regions of whole rows, of about 4 MiB each. If there is only one axis or none, `read` chooses
+    the regions itself."""
     if len(source.shape) < 2:
         return read()
     rows, columns = source.shape
