@@ -507,6 +507,42 @@ def test_the_ending_of_a_typed_name_chooses_the_format(
         assert not exporter.state.ready
 
 
+def test_a_format_that_nobody_chose_does_not_stay(
+    place: str, tmp_path: Path, workspace: Workspace, mailbox: Mailbox
+) -> None:
+    """Past the table, which is CSV, the whole image was to be exported as CSV, too."""
+    session = workspace.open(place)
+    mailbox.run_until(settled(session))
+    exporter = session.export
+    exporter.folder = str(tmp_path)
+    exporter.begin()
+    for what, format in (("view", "png"), ("region", "ome-tiff"), ("table", "csv"), ("node", "ome-tiff")):
+        exporter.choose(what)
+        assert exporter.state.format == format
+    exporter.choose("node", "npy")
+    for what, format in (("table", "npy"), ("view", "png"), ("region", "npy")):
+        exporter.choose(what)
+        assert exporter.state.format == format, "what was chosen stays where it fits"
+    exporter.begin()
+    exporter.choose("node")
+    assert exporter.state.format == "ome-tiff"
+    mailbox.run_until(lambda: exporter.state.ready)
+
+
+def test_structured_values_are_proposed_as_a_table(tmp_path: Path, workspace: Workspace, mailbox: Mailbox) -> None:
+    with zarrscope.open(str(tmp_path / "t.zarr"), "w-") as h:
+        h.create_array("/t", shape=(3,), dtype=np.dtype([("a", "u1"), ("b", "f8")]), chunks=(3,))
+    session = workspace.open(str(tmp_path / "t.zarr"))
+    session.select("/t")
+    mailbox.run_until(settled(session))
+    exporter = session.export
+    exporter.folder = str(tmp_path)
+    exporter.choose("node")
+    mailbox.run_until(lambda: exporter.state.ready)
+    assert exporter.state.format == "csv"
+    assert exporter.state.sentence.startswith("3 struct · "), "not the code of the data type"
+
+
 def test_a_cancelled_job_leaves_nothing(
     place: str, tmp_path: Path, workspace: Workspace, mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,7 +9,7 @@ nothing is overwritten without asking.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -120,6 +120,8 @@ class ExportPresenter:
         self.state = ExportState()
         self._typed = ""
         """The target that a person has typed since `begin`; "" for none."""
+        self._meant = ""
+        """The format that a person has chosen since `begin`; "" for none."""
         self._notify = CoalescedCall(session.owner.post, self.changed.emit)
 
     def start_in(self, folder: str) -> None:
@@ -168,18 +170,25 @@ class ExportPresenter:
         whats = [what for what, _ in self.whats()]
         here = "table" if self._session.state.tab == "values" else "drawn"
         what = here if here in whats else whats[0] if whats else "node"
-        self._typed = ""
-        self.choose(what, self.formats(what)[0].id)
+        self._typed = self._meant = ""
+        self.choose(what)
 
     def choose(self, what: str, format: str | None = None, target: str | None = None) -> None:
-        """Sets what to export, and the format and the target. If the format cannot hold `what`, a suitable format is
-        used. If `target` is None, a suitable path is proposed: the one that a person has typed, with the ending of the
-        format, if there is one."""
+        """Sets what to export, and the format and the target. Without a format, the one that was chosen before stays;
+        if it cannot hold `what`, or none was chosen, a suitable format is used. If `target` is None, a suitable path is
+        proposed: the one that a person has typed, with the ending of the format, if there is one."""
         formats = [found.id for found in self.formats(what)]
-        chosen = format if format in formats else self.state.format if self.state.format in formats else formats[0]
+        if format in formats:
+            self._meant = format
+        chosen = self._meant if self._meant in formats else self._suitable(what, formats)
         if target is None:
             target = without_ending(self._typed) + _ending(chosen) if self._typed else self.propose(chosen)
         self.prepare(what, chosen, target)
+
+    def _suitable(self, what: str, formats: Sequence[str]) -> str:
+        """The first of the formats; for an array that is no picture, a table."""
+        is_table = what == "node" and self._session.slice.state.kind != "image" and "csv" in formats
+        return "csv" if is_table else formats[0]
 
     def name(self, target: str) -> None:
         """Sets the target that a person has typed. Its ending chooses the format, if that can hold what is exported; a
@@ -189,8 +198,11 @@ class ExportPresenter:
         meant = next((found.id for found in FORMATS if target.lower().endswith(found.endings)), None)
         if meant is None and os.path.basename(target) and not _has_ending(target):
             target += _ending(state.format)
-        fits = meant in [found.id for found in self.formats(state.what)]
-        self.prepare(state.what, meant if meant is not None and fits else state.format, target)
+        if meant is not None and meant in [found.id for found in self.formats(state.what)]:
+            self._meant = meant
+            self.prepare(state.what, meant, target)
+        else:
+            self.prepare(state.what, state.format, target)
 
     # ------------------------------------------------------------------ size and time
     def prepare(self, what: str, format: str, target: str) -> None:
@@ -399,7 +411,8 @@ def prepared_values(
 
 def values_text(plan: export.ExportPlan, seconds: float | None = None) -> str:
     """The size of an export, and the time if it is given: "2 × 3 × 512 × 512 uint16 · 3.0 MiB · about 2 s"."""
-    shape = f"{strings.shape(plan.source.shape)} {strings.clean(str(plan.source.dtype), 40)}"
+    dtype = plan.source.dtype
+    shape = f"{strings.shape(plan.source.shape)} {'struct' if dtype.names else strings.clean(str(dtype), 40)}"
     about = "" if plan.exact else "about " if plan.format.id == "csv" else "at most "
     return strings.joined(shape, f"{about}{strings.size(plan.file_nbytes)}", time_text(seconds))
 
