@@ -81,7 +81,7 @@ class ReadJob:
         """The request that the job waits for; None while it computes, or has not started. If its store does not tell
         when it waits, the job counts as waiting since it began."""
         if (lock := self._lock) is not None:
-            return lock.told
+            return lock.request
         since = self._began if self._since is None else self._since
         return PendingRequest(*self._asked, since) if since else None
 
@@ -110,7 +110,7 @@ class WriteJob(ReadJob):
     def waiting(self) -> PendingRequest | None:
         """The lock that the job waits for; None while it does not wait for a lock."""
         lock = self._lock
-        return None if lock is None or self._given_up else lock.told
+        return None if lock is None or self._given_up else lock.request
 
     def stop(self) -> None:
         """Does nothing: what was begun is written to its end."""
@@ -210,7 +210,7 @@ class waiting_for_lock:
         self._job, self._since = current_job(), time.monotonic()
 
     @property
-    def told(self) -> PendingRequest:
+    def request(self) -> PendingRequest:
         """The wait, with the present holder of the lock."""
         return PendingRequest(self._place, self._key, self._since, self._holder())
 
