@@ -85,11 +85,16 @@ def test_one_list_beside_integers_and_slices() -> None:
     index: Any
     for index in [(slice(None), [0, 2], 1), ([0, 1], 0), (0, [1, 2], [0, 1]), (1, [2, 0]), (..., 1, [3, 0])]:
         np.testing.assert_array_equal(array[index], volume[index])
-    for index in [(0, slice(None), [0, 2]), ([0, 1], slice(None), [0, 2]), ([0, 1], [0, 2]), ([0, 1], None)]:
+    for index in [(0, slice(None), [0, 2]), ([0, 1], slice(None), [0, 2]), ([0, 1], [0, 2])]:
         with pytest.raises(IndexError, match="oindex"):
             array[index]
         with pytest.raises(IndexError, match="oindex"):
             array[index] = 1
+    for index in [([0, 1], None), (0, [1, 2], [0, 1], None)]:
+        with pytest.raises(IndexError, match="newaxis does not go with lists"):
+            array[index]
+    with pytest.raises(IndexError, match=r"newaxis are valid here$"):
+        array["x"]
     np.testing.assert_array_equal(array[...], volume)
 
 

@@ -173,9 +173,10 @@ def _position(part: object, axis: int, length: int) -> int:
         else:
             i = operator.index(cast(SupportsIndex, part))
     except TypeError:
+        several = isinstance(part, list | tuple) or hasattr(part, "__array__")
         raise IndexError(
             f"axis {axis} was indexed with {type(part).__name__}: only integers, slices (:), ellipsis (...) and "
-            "newaxis are valid here; read a region first to pick elements by a list or a mask"
+            f"newaxis are valid here{'; read a region first to pick elements by a list or a mask' if several else ''}"
         ) from None
     if not -length <= i < length:
         raise IndexError(f"index {i} is out of bounds for axis {axis} with size {length}")

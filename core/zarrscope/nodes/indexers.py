@@ -238,6 +238,8 @@ def by_lists(array: StoredArray, parts: tuple[Any, ...]) -> tuple[OrthogonalInde
         ]
     except ValueError as error:  # lists of different lengths within a list
         raise IndexError(str(error)) from None
+    if any(part is None for part in parts):
+        raise IndexError("newaxis does not go with lists and masks: read without it, then index the result")
     several = sum(each.ndim - 1 for each in lists if each.dtype == bool)
     rest = len(array.shape) - several - sum(part is not Ellipsis for part in parts)
     parts = _without_ellipsis(parts, rest)
@@ -245,7 +247,7 @@ def by_lists(array: StoredArray, parts: tuple[Any, ...]) -> tuple[OrthogonalInde
     if len(chosen) == len(parts):
         return PointIndexer(array), parts
     adjacent = chosen[-1] - chosen[0] < len(chosen)
-    if len(lists) <= 1 and adjacent and not any(part is None for part in parts):
+    if len(lists) <= 1 and adjacent:
         return OrthogonalIndexer(array), parts
     raise IndexError(
         "lists and slices are mixed in a way that has several meanings: oindex[...] selects every combination, "
