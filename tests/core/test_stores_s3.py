@@ -13,9 +13,10 @@ from urllib.parse import unquote
 import pytest
 
 import servers
+import zarrscope
 from aws_keys import PROFILE, forget_environment
 from contracts.absence import CHUNK, VALUES, Absence
-from zarrscope.errors import Denied, Unreadable
+from zarrscope.errors import Denied, ReadOnly, Unreadable
 from zarrscope.stores.fsspec import FsspecStore
 from zarrscope.stores.object_store import ObjectStore, open_bucket
 from zarrscope.stores.store import Store
@@ -149,6 +150,22 @@ class _Members(servers.S3Gate):
         if {"nobody": False, "members": key == "GOODKEY", "public": not signed}[self.readers]:
             return None
         return servers.S3Refusal("403 Forbidden", "AccessDenied" if not signed else "InvalidAccessKeyId")
+
+
+def test_through_fsspec_a_bucket_is_only_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    forget_environment(monkeypatch)
+    with servers.s3() as url:
+        servers.create_bucket(url, "shared")
+        told: dict[str, Any] = {"endpoint": url, "region": "us-east-1", "key": "k", "secret": "s"}
+        zarrscope.open("s3://shared/x.zarr", "w-", storage_options=told).create_group("/g")
+        through = {**told, "backend": "fsspec", "skip_instance_cache": True}
+        with pytest.raises(ReadOnly, match="Through fsspec buckets are only read: leave out"):
+            zarrscope.open("s3://shared/new.zarr", "w-", storage_options=through)
+        with zarrscope.open("s3://shared/x.zarr", "r+", storage_options=through) as h:
+            assert any("leave out backend=fsspec to write" in warning for warning in h.warnings)
+            with pytest.raises(ReadOnly):
+                h.create_group("/h")
+        assert not zarrscope.open("s3://shared/x.zarr", storage_options=through).warnings
 
 
 @pytest.mark.parametrize("backend", ["obstore", "fsspec"])

@@ -19,7 +19,7 @@ from functools import partial
 from operator import lt
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from zarrscope.errors import Conflict, Denied, NotFound, Refused, Unreadable, ZarrscopeError
+from zarrscope.errors import Conflict, Denied, NotFound, ReadOnly, Refused, Unreadable, ZarrscopeError
 from zarrscope.errors.confidential import cause
 from zarrscope.model.storage import ABSENT, Answer, AnswerView, Buffer, ByteRange, Entry, Request, Version
 from zarrscope.runtime.tuning import LONG_LISTING_SECONDS, MULTIPART_BYTES
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from obstore.store import ObjectStore as Client
 
 T = TypeVar("T")
+_ONLY_READ = "Through fsspec buckets are only read: leave out backend=fsspec to write"
 
 
 class ObjectStore(BucketRequests):
@@ -485,12 +486,15 @@ class ObjectStore(BucketRequests):
 def open_bucket(url: str, mode: str, options: Mapping[str, Any] | None) -> RemoteStore:
     """The store at `url`: an ObjectStore, or an FsspecStore if the option `backend` is "fsspec"."""
     told = dict(options or {})
-    backend = {**split_options(url)[1], **told}.get("backend", "obstore")
-    told.pop("backend", None)
+    backend = told.pop("backend", split_options(url)[1].get("backend", "obstore"))
     if backend == "fsspec":
         from zarrscope.stores.fsspec import FsspecStore
 
-        return FsspecStore(url, **told)
+        if mode == "w-":
+            raise ReadOnly(_ONLY_READ, store=url)
+        store = FsspecStore(url, **told)
+        store.remark = "" if mode == "r" else _ONLY_READ
+        return store
     if backend != "obstore":
         raise Refused(f"There is no backend {backend!r} for buckets", store=url, advice="Use obstore or fsspec.")
     return ObjectStore(url, writable=mode != "r", **told)
