@@ -24,6 +24,7 @@ from contracts.wire import wire
 from narrowing import as_array, as_group
 from zarrscope.errors import Conflict, Denied, NotFound, Refused
 from zarrscope.model.storage import ABSENT
+from zarrscope.stores import google_keys
 from zarrscope.stores.credentials import SERVICES, logins, passed_over
 from zarrscope.stores.object_store import ObjectStore
 from zarrscope.stores.service_answers import code_of, sentence
@@ -428,6 +429,46 @@ def test_credentials_that_are_passed_over_have_a_reason(
     assert passed_over(SERVICES[scheme], options) == (f"{reason}: not used",)
     assert [login.name for login in logins(SERVICES[scheme], options)] == ["without credentials"]
     assert passed_over(SERVICES[scheme], {**options, "anon": True}) == ()
+
+
+def test_a_login_that_a_stale_account_hides_is_not_called_damaged(
+    nobody: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """obstore reads the variables of accounts for every client, and makes none if they are stale."""
+    monkeypatch.delenv("APPDATA", raising=False)
+    usual = nobody / ".config" / "gcloud" / "application_default_credentials.json"
+    usual.parent.mkdir(parents=True)
+    usual.write_text('{"type": "authorized_user", "client_id": "a", "client_secret": "b", "refresh_token": "c"}')
+    alone = ObjectStore("gs://alone/x.zarr")
+    alone._client()
+    assert alone._login_in_use.name == "the login of gcloud"
+    monkeypatch.setenv("GOOGLE_SERVICE_ACCOUNT", str(nobody / "gone.json"))
+    store = ObjectStore("gs://hidden/x.zarr")
+    store._client()
+    assert [login.name for login in store._logins] == [
+        "the login of gcloud, hidden by GOOGLE_SERVICE_ACCOUNT (unset it): not used",
+        "without credentials",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("variables", "clause"),
+    [
+        ({}, ""),
+        ({"GOOGLE_SERVICE_ACCOUNT_KEY": "{"}, "hidden by GOOGLE_SERVICE_ACCOUNT_KEY (unset it)"),
+        (
+            {"GOOGLE_SERVICE_ACCOUNT": "/", "GOOGLE_SERVICE_ACCOUNT_KEY": "{"},
+            "hidden by GOOGLE_SERVICE_ACCOUNT and GOOGLE_SERVICE_ACCOUNT_KEY (unset them)",
+        ),
+    ],
+)
+def test_the_variables_that_hide_a_login_are_named(
+    variables: dict[str, str], clause: str, nobody: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert google_keys.hides({"application_credentials": "/a"}) == clause
+    assert google_keys.hides({"service_account": "/a"}) == ""
 
 
 def test_half_a_profile_is_passed_over(nobody: Path) -> None:

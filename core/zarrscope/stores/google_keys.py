@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -63,6 +63,15 @@ def no_account(*, needed: bool) -> Iterator[dict[str, str]]:
     finally:
         with suppress(OSError):
             os.unlink(path)
+
+
+def hides(config: Mapping[str, object]) -> str:
+    """A clause about the variables of service accounts, for a login of which obstore made no client although the login
+    is none of these accounts; "" if no variable is set."""
+    accounts = set_accounts()
+    if not accounts or not {"service_account", "service_account_key"}.isdisjoint(config):
+        return ""
+    return f"hidden by {' and '.join(accounts)} (unset {'it' if len(accounts) == 1 else 'them'})"
 
 
 def advice() -> str:

@@ -169,7 +169,8 @@ class BucketRequests(RemoteStore):
                 # Credentials of which no client can be made, such as a stale file, are like rejected ones.
                 if self._settled or self._login + 1 == len(self._logins):
                     raise
-                unused = not_used(f"{self._login_in_use.name}, incomplete or damaged")
+                hidden = google_keys.hides(self._login_in_use.config) if self._service.name == "gcs" else ""
+                unused = not_used(f"{self._login_in_use.name}, {hidden or 'incomplete or damaged'}")
                 self._logins[self._login] = replace(self._login_in_use, name=unused)
                 self._login += 1
 
