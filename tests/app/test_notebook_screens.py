@@ -43,6 +43,20 @@ def test_a_picture_with_all_tabs_fits_and_a_long_name_ends_in_dots(widget_page: 
     page.until(f"{captions}.length > 4 && {captions}.every((n) => n.scrollWidth <= n.clientWidth)")
 
 
+def test_values_under_the_cursor_stand_beneath_the_picture_alone(widget_page: Shown, tmp_path: Path) -> None:
+    image(tmp_path / "a.zarr", ("DAPI", "GFP"))
+    page = widget_page(tmp_path / "a.zarr")
+    page.until("!!document.querySelector('.zs-panel')")
+    page.wait(lambda: page.page.locator("[data-view=main] canvas").count(), "the canvas")
+    page.page.locator("[data-view=main] canvas").hover()
+    page.until("/GFP/.test(document.querySelector('.zs .probe').textContent)")
+    page.click("[data-tab=info]")
+    page.until("!!document.querySelector('.zs-info section')")
+    page.until("getComputedStyle(document.querySelector('.zs-foot')).display === 'none'")
+    page.click("[data-tab=image]")
+    page.until("/GFP/.test(document.querySelector('.zs .probe').textContent)")
+
+
 def test_the_json_text_fills_its_pane_and_alone_is_scrolled(widget_page: Shown, tmp_path: Path) -> None:
     image(tmp_path / "a.zarr", ("DAPI", "GFP"))
     for height, least in ((250, 120), (560, 380)):

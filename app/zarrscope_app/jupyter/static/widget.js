@@ -43,7 +43,14 @@ function render({ model, el: root }) {
     said = text + (more && text === ui.words["not-copied"] ? " " + more : "");
     probe.textContent = said; probe.title = more || said;
     clearTimeout(sayTimer);
-    sayTimer = setTimeout(() => { said = ""; probe.textContent = told; probe.title = told; }, 4000);
+    sayTimer = setTimeout(() => { said = ""; showReadout(); }, 4000);
+  }
+
+  // The values under the cursor belong to the picture: beneath the other tabs they would be old, and take a line.
+  function showReadout() {
+    if (said) return;
+    const shown = ["image", "values"].includes(ui.place.tab) ? told : "";
+    if (probe.textContent !== shown) { probe.textContent = shown; probe.title = shown; }
   }
 
   // ---------------------------------------------------------------- the views
@@ -123,6 +130,7 @@ function render({ model, el: root }) {
     status.textContent = ui.status;
     stop.textContent = ui.words["stop-waiting"]; stop.style.display = s.waiting ? "" : "none";
     tree.paint();
+    showReadout();
     if (s.tab === "image") paintPicture();
     else if (ui.panel.tab !== s.tab) return;  // the content of the chosen tab has not arrived yet
     else if (s.tab === "attributes") { show(form.node); form.paint(); }
@@ -203,7 +211,7 @@ function render({ model, el: root }) {
   function came(content, buffers) {
     if (content.heard != null) ui.line.heard(content.heard);
     if (content.blank != null) line = content.blank;
-    if (content.probe != null) { told = line = Array.isArray(content.probe) ? withReadoutChange(line, content.probe) : content.probe; if (!said) { probe.textContent = told; probe.title = told; } }
+    if (content.probe != null) { told = line = Array.isArray(content.probe) ? withReadoutChange(line, content.probe) : content.probe; showReadout(); }
     if (content.why != null) stages.main.title(content.why);
     if (content.channel != null) display.found(content.channel);
     if (content.whole) form.sendWhole();
