@@ -197,6 +197,15 @@ def test_keys_send_what_changes_alone(small: Terminal) -> None:
 
 
 @pty_only
+def test_a_question_that_waits_for_an_answer_sends_nothing(small: Terminal) -> None:
+    small.press("/")
+    small.sees("Esc cancel")
+    small.written_until_quiet(1.0)
+    small.press("")
+    assert small.written_until_quiet(3.0) == 0, "the cursor of a line of text does not blink"
+
+
+@pty_only
 def test_a_step_through_the_volume_on_a_large_terminal(volume: str) -> None:
     terminal = explored(volume, (60, 200), "truecolor")
     try:

@@ -54,6 +54,7 @@ class InputLine(Guarded, Input, can_focus=True):
     def __init__(self, **options: Any) -> None:
         # Selecting all on focus would select text that was typed before the focus message arrived.
         super().__init__(select_on_focus=False, **options)
+        self.cursor_blink = False  # each blink would send bytes over SSH while nobody types
 
     def key(self, event: events.Key) -> None:
         """Handles a key in a line of text."""
