@@ -158,6 +158,9 @@ def same(layer: Any, expected: np.ndarray[Any, Any] | list[np.ndarray[Any, Any]]
 @pytest.mark.parametrize("mode", ["max", "min", "std", "sum", "mean", "median"])
 def test_a_projection_is_numpys(acts: Acts, image: tuple[str, int], mode: str) -> None:
     path, count = image
+    if mode == "sum" and tuple(map(int, np.__version__.split(".")[:2])) < (2, 1):
+        # napari clips the contrast limits to the range of uint64, which numpy 2.0 does not convert.
+        pytest.skip(f"napari {napari.__version__} makes no layer of uint64 with numpy {np.__version__}")
     first = acts.add(path)[0]
     (made,) = acts.act(f"project_{mode}", first)
     expected = [getattr(np, mode)(coarser(IMAGE[0], level), axis=0) for level in range(count)]

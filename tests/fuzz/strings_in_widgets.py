@@ -228,7 +228,9 @@ def widget(report: Report, store: Path, nodes: list[str], html: Callable[[str, s
     from zarrscope.runtime.threads import Mailbox
     from zarrscope_app.jupyter import Explorer
     from zarrscope_app.jupyter.parts import PARTS
+    from zarrscope_app.presenters.problem_rows import SIGNS
 
+    signs = {sign.character for sign in SIGNS.values()}
     mailbox = Mailbox()
     explorer = Explorer(str(store), post=mailbox)
     try:
@@ -247,7 +249,8 @@ def widget(report: Report, store: Path, nodes: list[str], html: Callable[[str, s
                 explorer.tell(*PARTS)
                 explorer._send_parts()
                 for name, text in strings_of(json.loads(json.dumps(explorer.view))):
-                    if name not in _NOT_SHOWN:
+                    # The sign of a warning has a selector of its form, which no text from a file may have.
+                    if name not in _NOT_SHOWN and not (name == "character" and text in signs):
                         report.look("notebook", f"{store} {node!a} {name}", text)
             html(f"{store} {node!a}", explorer.page())
             report.look("representations", str(store), repr(explorer) + explorer.code)

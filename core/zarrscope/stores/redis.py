@@ -66,6 +66,7 @@ class RedisStore(Store):
         """Closes the connections; the next request opens them again."""
         if self._opened is not None:
             self._opened.close()
+            self._opened.connection_pool.disconnect()  # redis-py 5.0.0 closes no connection of a client made from a URL
             self._opened = None
 
     @contextmanager

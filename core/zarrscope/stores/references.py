@@ -23,7 +23,6 @@ from zarrscope.model.storage import ByteRange, Entry
 from zarrscope.stores.address_options import BUCKETS, split_options
 from zarrscope.stores.body import begins_as_page
 from zarrscope.stores.fsspec import FsspecStore
-from zarrscope.stores.keys import too_large
 from zarrscope.stores.local.paths import path_of, real_path
 from zarrscope.stores.network import network, others
 from zarrscope.stores.reference_targets import WEB, Targets, WebFiles, bucket_files, gone
@@ -122,19 +121,13 @@ class ReferenceStore(FsspecStore):
             )
         return found
 
-    async def _cat(self, key: str, part: ByteRange | None, limit: int | None) -> bytes | None:
+    async def _known_size(self, key: str) -> int | None:
         entry = await self._entry(key)
-        size = None
-        if isinstance(entry, list) and len(entry) == 3:
-            # fsspec before 2026.9 reads past the end of a reference, into the following bytes of the file.
-            size = int(entry[2])
-            if part is None and limit is not None and size > limit:
-                raise too_large(size, limit)
-            start, stop = (part if part is not None else ByteRange(0, None)).span(size)
-            if start >= stop:
-                return b""
-            part = ByteRange(start, stop - start)
+        return int(entry[2]) if isinstance(entry, list) and len(entry) == 3 else None
+
+    async def _cat(self, key: str, part: ByteRange | None, limit: int | None) -> bytes | None:
         value = await super()._cat(key, part, limit)
+        entry = await self._entry(key)
         if value is None or not isinstance(entry, list):
             return value
         if begins_as_page(value):
@@ -142,9 +135,11 @@ class ReferenceStore(FsspecStore):
                 "The server sent a web page in place of the value",
                 advice="Open the address in the reference file in a browser: it may have moved, or ask for a login.",
             )
-        if size is not None and part is not None and len(value) != part.length:
+        size = await self._known_size(key)
+        start, stop = (0, len(value)) if size is None else (part or ByteRange(0, None)).span(size)
+        if len(value) != max(0, stop - start):
             raise Unreadable(
-                f"The reference file refers to {part.length:,} bytes of {public(str(entry[0]))!r}, "
+                f"The reference file refers to {stop - start:,} bytes of {public(str(entry[0]))!r}, "
                 f"but {len(value):,} bytes came",
                 advice="The data may have changed since the reference file was made: ask for a newer one.",
             )
