@@ -263,7 +263,7 @@ class Group:
         >>> h.root.create_group("images").create_group("raw").path
         '/images/raw'
         """
-        made: Group = self.hierarchy.create_group(self._path_of(name), attributes)
+        made: Group = self.hierarchy.create_group(_path_beneath(self, name), attributes)
         return made
 
     def create_array(self, name: str, **options: Unpack[ArrayOptions]) -> Array:
@@ -294,23 +294,18 @@ class Group:
         >>> h.root.create_array("a", shape=(4, 4), dtype="u1", chunks=(2, 2)).path
         '/a'
         """
-        made: Array = self.hierarchy.create_array(self._path_of(name), **options)
+        made: Array = self.hierarchy.create_array(_path_beneath(self, name), **options)
         return made
 
-    def _path_of(self, path: str) -> str:
-        if not isinstance(path, str):
-            raise TypeError(f"the path of a node is text, not {path!r}")
-        return join_path(self.path, path)
-
     def __getitem__(self, path: str) -> Group | Array:
-        made: Group | Array = self.hierarchy.open_node(self._path_of(path))
+        made: Group | Array = self.hierarchy.open_node(_path_beneath(self, path))
         return made
 
     def __delitem__(self, path: str) -> None:
         """Erases a node beneath this group and everything beneath that node, as `Hierarchy.erase` does."""
         from zarrscope.nodes.edit import erase
 
-        erase(self.hierarchy._nodes, clean_path(self._path_of(path)))
+        erase(self.hierarchy._nodes, clean_path(_path_beneath(self, path)))
 
     def get(self, path: str, default: object = None) -> Any:
         """Opens a node beneath this group, if there is one.
@@ -497,3 +492,9 @@ def _opened(group: Group, children: Iterator[Child]) -> Iterator[tuple[str, Grou
         group.hierarchy._nodes.prefetch([join_path(group.path, child.name) for child in batch])
         for child in batch:
             yield child.name, group.hierarchy.open_node(join_path(group.path, child.name), child.kind)
+
+
+def _path_beneath(group: Group, path: str) -> str:
+    if not isinstance(path, str):
+        raise TypeError(f"the path of a node is text, not {path!r}")
+    return join_path(group.path, path)
