@@ -275,7 +275,7 @@ class Array:
             The result does not fit into memory, or a chunk is larger than allowed.
         """
         self._stored.need_sound()
-        if (by_lists := self._by_lists(index)) is not None:
+        if (by_lists := _by_lists(self._stored, index)) is not None:
             return by_lists[0][by_lists[1]]
         selection = select(index, self.shape)
         out = self._stored.read(selection).reshape(selection.shape)
@@ -304,14 +304,6 @@ class Array:
 
         self._stored.need_sound()
         return BlockIndexer(self._stored)
-
-    def _by_lists(self, index: object) -> tuple[OrthogonalIndexer | PointIndexer, tuple[Any, ...]] | None:
-        parts = index if isinstance(index, tuple) else (index,)
-        if not any(isinstance(part, (list, tuple, range, np.ndarray)) for part in parts):
-            return None
-        from zarrscope.nodes.indexers import by_lists
-
-        return by_lists(self._stored, parts)
 
     def read_chunk(self, index: ChunkIndex) -> NDArray[Any]:
         """Reads one chunk, clipped to the array's edge. A chunk that is not stored consists of the fill value.
@@ -363,7 +355,7 @@ class Array:
             The array was erased or replaced meanwhile.
         """
         self._stored.need_sound()
-        if (by_lists := self._by_lists(index)) is not None:
+        if (by_lists := _by_lists(self._stored, index)) is not None:
             by_lists[0][by_lists[1]] = values
         else:
             self._stored.write(select(index, self.shape), values)
@@ -496,3 +488,12 @@ def _reopened(
     keep_to_worker()
     found = open_store(store, "r+" if writable else "r", follow_links=follow_links) if isinstance(store, str) else store
     return Array(found, path, metadata, attributes, opened=opened)
+
+
+def _by_lists(stored: StoredArray, index: object) -> tuple[OrthogonalIndexer | PointIndexer, tuple[Any, ...]] | None:
+    parts = index if isinstance(index, tuple) else (index,)
+    if not any(isinstance(part, (list, tuple, range, np.ndarray)) for part in parts):
+        return None
+    from zarrscope.nodes.indexers import by_lists
+
+    return by_lists(stored, parts)
