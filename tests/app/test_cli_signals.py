@@ -130,8 +130,13 @@ LATE = """
 import atexit, os, signal, sys, threading, time
 from zarrscope_app.cli import main
 
+def refuse(self):
+    raise RuntimeError("can't start new thread at interpreter shutdown")
+
 def late():
     print("late", flush=True)
+    if sys.argv[4:] == ["threadless"]:  # as Python 3.12 does
+        threading.Thread.start = refuse
     if sys.argv[1] == "sent":
         os.kill(os.getpid(), signal.Signals[sys.argv[2]])
         time.sleep(0.01)
@@ -144,19 +149,20 @@ main(["tree", sys.argv[3]])
 """
 
 
+@pytest.mark.parametrize("threads", ["", "threadless"])
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
-def test_a_signal_in_an_exit_handler_is_no_traceback(name: str, source: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", LATE, "sent", name, str(source)], capture_output=True, text=True, timeout=100
-    )
+def test_a_signal_in_an_exit_handler_is_no_traceback(name: str, threads: str, source: Path) -> None:
+    command = [sys.executable, "-c", LATE, "sent", name, str(source), threads]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.endswith("late\nlast\n"), "the other exit handlers run, too"
 
 
+@pytest.mark.parametrize("threads", ["", "threadless"])
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
-def test_a_signal_ends_an_exit_handler_that_hangs(name: str, source: Path) -> None:
+def test_a_signal_ends_an_exit_handler_that_hangs(name: str, threads: str, source: Path) -> None:
     process = subprocess.Popen(
-        [sys.executable, "-c", LATE, "hangs", name, str(source)],
+        [sys.executable, "-c", LATE, "hangs", name, str(source), threads],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

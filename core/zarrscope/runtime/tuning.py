@@ -118,7 +118,7 @@ SSH_PIECE_BYTES = 64 << 10
 """Bytes that are written to the pipe to ssh at a time. Not measured: the usual size of a pipe."""
 SSH_CHANNELS = 5
 """The most channels of a connection over ssh, the first one included: four values of 2.2 MB take one round trip by five
-channels and two by four (368 and 759 ms at 300 ms). An OpenSSH server allows ten by default."""
+channels and two by four (bench ssh, and 368 and 759 ms at 300 ms). An OpenSSH server allows ten by default."""
 SSH_SHARED_BYTES = 64 << 10
 """Smaller values are carried by one channel. Not measured: what the system sends at once."""
 SSH_LONG_WAY_SECONDS = 0.005

@@ -57,7 +57,10 @@ def read_shares(store: Store, keys: Sequence[str], limit: int | None, channel: i
                     told, body = described(error)
                     yield MessageFrame({**told, **head}, body)
                 else:
-                    yield MessageFrame({**head, "absent": value is None}, b"" if value is None else bytes(value))
+                    if value is None:
+                        yield MessageFrame({**head, "absent": True, "folder": store._is_folder(key)})
+                    else:
+                        yield MessageFrame({**head, "absent": False}, bytes(value))
     finally:
         reader.close()
 
