@@ -455,6 +455,57 @@ def test_the_presenter_says_size_first_and_runs_a_job(
     assert as_array(zarrscope.open(exporter.state.target)["/1"]).shape == (2, 3, 5, 32, 48)
 
 
+def test_a_view_of_few_pixels_is_painted_again_in_all_that_the_data_have(
+    place: str, tmp_path: Path, workspace: Workspace, mailbox: Mailbox
+) -> None:
+    """A terminal of 80 × 24 wrote its 54 × 34 cells."""
+    session = workspace.open(place)
+    mailbox.run_until(settled(session))
+    exporter, picture = session.export, session.slice
+    picture.set_index("z", 3)
+    picture.set_visible(0, False)
+
+    def written(name: str, rect: tuple[float, float, float, float], pixels: tuple[int, int]) -> Any:
+        picture.viewport(rect, pixels)
+        mailbox.run_until(lambda: bool(picture.frame.tiles) and not picture.frame.loading)
+        exporter.prepare("view", "tiff", str(tmp_path / name))
+        assert not exporter.state.ready, "its size comes first"
+        mailbox.run_until(lambda: exporter.state.ready)
+        exporter.run()
+        mailbox.run_until(ended(session))
+        return tifffile.imread(tmp_path / name)
+
+    small = written("small.tif", (0.0, -16.0, 64.0, 112.0), (34, 68))
+    height = round(64 * picture.frame.aspect)
+    assert picture.painted_pixels == (34, 68), "the screen stays as it is"
+    assert small.shape == (height, 96, 3), "the plane in its own pixels, without the room beside it"
+    large = written("large.tif", (0.0, 0.0, 64.0, 96.0), (height, 96))
+    assert np.array_equal(small, large), "with the index, the contrast and the channels of the screen"
+    part = written("part.tif", (16.0, 32.0, 48.0, 64.0), (8, 8))
+    assert part.shape[1] == 32
+
+
+def test_a_view_is_not_painted_again_if_that_takes_too_much_or_is_left(
+    place: str, tmp_path: Path, workspace: Workspace, mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from zarrscope_app.presenters.image import planning
+
+    session = workspace.open(place)
+    mailbox.run_until(settled(session))
+    exporter, picture = session.export, session.slice
+    picture.fit((10, 10))
+    mailbox.run_until(lambda: bool(picture.frame.tiles) and not picture.frame.loading)
+    exporter.prepare("view", "png", str(tmp_path / "a.png"))
+    exporter.prepare("node", "npy", str(tmp_path / "a.npy"))
+    mailbox.run_until(lambda: exporter.state.ready)
+    assert exporter.state.sentence.startswith("2 × 3 × 5 × 64 × 96"), "the later choice, not the former picture"
+    monkeypatch.setattr(planning, "MAX_CHUNKS", 1)
+    exporter.prepare("view", "png", str(tmp_path / "a.png"))
+    mailbox.run_until(lambda: exporter.state.ready)
+    assert exporter.state.sentence.startswith("10 × 10 pixels")
+    assert exporter.state.notes[0].startswith("These are the pixels of the screen: more would take 18 chunks")
+
+
 def test_the_drawn_region_is_exported_where_its_statistics_are(
     place: str, tmp_path: Path, workspace: Workspace, mailbox: Mailbox
 ) -> None:

@@ -390,6 +390,30 @@ def test_a_plane_is_exported(place: str, tmp_path: Path) -> None:
     assert (np.load(target) == 100).all()
 
 
+def test_a_view_is_exported_in_the_pixels_of_its_data(place: str, tmp_path: Path) -> None:
+    """It was as small as the cells of the screen."""
+    target = tmp_path / "view.png"
+    with zarrscope.open(place, mode="r+") as h:
+        h.create_array("/wide", shape=(200, 300), dtype="uint8", chunks=(100, 100))[...] = 100
+
+    async def steps(screen: Screen) -> None:
+        picture = screen.session.slice
+        await screen.until(lambda: bool(picture.frame.tiles) and not picture.frame.loading, "the picture is shown")
+        await screen.command("export")
+        await screen.until(lambda: isinstance(screen.top, Picker), "what can be exported is shown")
+        await screen.press("enter")
+        await screen.until(lambda: "PNG" in screen.sheet(), "formats are shown")
+        await screen.press("enter")
+        await screen.type(str(target))
+        await screen.until(lambda: screen.session.export.state.ready, "its size is told")
+        assert "300 × 200 pixels" in screen.sheet()
+        await screen.press("y")
+        await screen.until(target.exists, "it is written")
+
+    explore(f"{place}/wide", steps)
+    assert target.read_bytes()[16:24] == (300).to_bytes(4, "big") + (200).to_bytes(4, "big")
+
+
 # ---------------------------------------------------------------------- attributes
 EDITOR = """
 import sys

@@ -7,8 +7,8 @@ from html import escape
 
 from zarrscope_app.jupyter.pictures import encoded
 from zarrscope_app.presenters import RootsPresenter, Session, TreePresenter, strings
+from zarrscope_app.presenters.image.fuller_picture import pixels_of
 from zarrscope_app.presenters.notebook import STILL_NOTE, more_rows, tree_lines
-from zarrscope_app.presenters.session.painted import pixels_of
 
 LONGEST = 448
 """The pixels along the longer side of the picture."""

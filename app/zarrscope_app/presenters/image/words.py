@@ -387,3 +387,8 @@ def typed_limits(text: str, end: str, lo: float | None, hi: float | None) -> tup
     if low >= high:
         return f"The upper limit must be greater than the lower one, {limit(low)}. Both at once: …–{limit(high)}"
     return low, high
+
+
+def pixels_of_screen(blocked: str) -> str:
+    """The note on a picture that is written as it is displayed. `blocked`: see Frame."""
+    return f"These are the pixels of the screen: more would take {blocked.partition(':')[0]}."

@@ -1,9 +1,9 @@
 """Exports of one session: the displayed view, a region or a node. An export is prepared (size and time), then run as a
 job.
 
-A view is written as painted; a region and a node are written as values (zarrscope.convert.export). `prepare` finds the
-size and time of an export in the background; `run` starts it. No incomplete file ever appears under the final name, and
-nothing is overwritten without asking.
+A view is written as painted, but in as many pixels as its data have where a terminal shows fewer; a region and a node
+are written as values (zarrscope.convert.export). `prepare` finds the size and time of an export in the background;
+`run` starts it. No incomplete file ever appears under the final name, and nothing is overwritten without asking.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from zarrscope.view.png import png
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.absent_chunks import AbsentChunks
 from zarrscope_app.presenters.coalesce import CoalescedCall
+from zarrscope_app.presenters.image.fuller_picture import FullerPicture
 from zarrscope_app.presenters.image.measuring import MeasuredPlane, measured_window
 from zarrscope_app.presenters.image.presenter import SlicePresenter
 from zarrscope_app.presenters.jobs import JobsPresenter, Report
@@ -114,6 +115,8 @@ class ExportPresenter:
     def __init__(self, session: ExportingSession) -> None:
         self._session = session
         self._ticket: Ticket | None = None
+        self._painting: FullerPicture | None = None
+        """The displayed view while it is painted again in more pixels."""
         self._prepared: Prepared | None = None
         self.folder = os.path.expanduser("~")
         """The folder that is proposed for new files."""
@@ -209,6 +212,10 @@ class ExportPresenter:
         """Finds the size of this export and the time that it would take, in the background."""
         if self._ticket is not None:
             self._ticket.cancel()
+            self._ticket = None
+        if self._painting is not None:
+            self._painting.end()
+            self._painting = None
         self._prepared = None
         taken = os.path.lexists(os.path.expanduser(target))
         self.state = ExportState(what, format, target, strings.LOADING, looking=True, taken=taken)
@@ -218,7 +225,18 @@ class ExportPresenter:
         except ZarrscopeError as error:
             self._failed(error)
             return
+        if look is not None:
+            self._prepare_by(look)
+            return
 
+        def painted(picture: npt.NDArray[np.uint8], note: str) -> None:
+            self._painting = None
+            self._prepare_by(lambda: prepared_picture(picture, target, (note,) if note else ()))
+
+        self._painting = FullerPicture(self._session.slice, painted)
+        self._painting.start()
+
+    def _prepare_by(self, look: Callable[[], Prepared]) -> None:
         def done(outcome: JobResult[Prepared]) -> None:
             self._ticket = None
             if outcome.error is not None:
@@ -235,8 +253,8 @@ class ExportPresenter:
         self.state = replace(self.state, sentence=strings.problem(error).headline, looking=False, ready=False)
         self._notify.soon()
 
-    def _look(self, what: str, format: str, target: str) -> Callable[[], Prepared]:
-        """Returns the function that prepares the export in the background. The displayed view is captured at once."""
+    def _look(self, what: str, format: str, target: str) -> Callable[[], Prepared] | None:
+        """Returns the function that prepares the export in the background; None for a view, which is painted first."""
         session, chosen = self._session, format_of(target, format)
         node, hierarchy = session.node, session.hierarchy
         if node is None or hierarchy is None:
@@ -244,9 +262,7 @@ class ExportPresenter:
         if not target.lower().endswith(chosen.endings):
             raise Refused(f"{chosen.title} is chosen, whose names end in {chosen.endings[0]}")
         if what == "view":
-            height, width = session.slice.painted_pixels
-            picture = session.slice.picture(height, width)
-            return lambda: prepared_picture(picture, target)
+            return None
         if what in ("region", "drawn"):
             selection, level = region_on_screen(session) if what == "region" else drawn_region(session)
             return lambda: prepared_values(export.ExportSource.of(node, level, selection), target, chosen)
@@ -367,7 +383,7 @@ def _selection(picture: SlicePresenter, spans: dict[str, tuple[int, int]]) -> tu
     return tuple(selection)
 
 
-def prepared_picture(picture: npt.NDArray[np.uint8], target: str) -> Prepared:
+def prepared_picture(picture: npt.NDArray[np.uint8], target: str, notes: tuple[str, ...] = ()) -> Prepared:
     """Prepares to write a picture as PNG or TIFF."""
     height, width = picture.shape[:2]
     tiff = not target.lower().endswith(".png")
@@ -388,7 +404,7 @@ def prepared_picture(picture: npt.NDArray[np.uint8], target: str) -> Prepared:
             return True
 
     nbytes = strings.size(height * width * 3)
-    return Prepared(f"{strings.count(width)} × {strings.count(height)} pixels · at most {nbytes}", work)
+    return Prepared(f"{strings.count(width)} × {strings.count(height)} pixels · at most {nbytes}", work, notes)
 
 
 def prepared_values(

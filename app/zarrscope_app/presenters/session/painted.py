@@ -10,21 +10,14 @@ import numpy.typing as npt
 
 from zarrscope.errors import TooLarge, Unreadable, Unsupported
 from zarrscope.runtime.threads import Mailbox
+from zarrscope_app.presenters.image.fuller_picture import pixels_of
 from zarrscope_app.presenters.image.presenter import SlicePresenter
 from zarrscope_app.presenters.image.solid import Solid
-from zarrscope_app.presenters.image.view_models import Rect
 from zarrscope_app.presenters.session.session import Session
 from zarrscope_app.presenters.session.view_models import SessionStatus
 
 PATIENCE = 600.0
 """The most seconds to wait for data before an error is raised."""
-
-
-def pixels_of(rect: Rect, aspect: float, longest: int) -> tuple[int, int]:
-    """(height, width) of a picture that shows a part of a plane; its longer side has `longest` pixels."""
-    tall, wide = (rect[2] - rect[0]) * aspect, rect[3] - rect[1]
-    scale = longest / max(tall, wide)
-    return max(1, round(tall * scale)), max(1, round(wide * scale))
 
 
 def painted(
