@@ -305,6 +305,29 @@ def test_show_draws_a_picture(place: str) -> None:
     )
 
 
+@pytest.mark.parametrize("drawing", ["kitty", "iterm2"])
+def test_show_sends_no_more_pixels_than_have_room(tmp_path: Path, drawing: str) -> None:
+    """A plane of 1024² went whole over the line, 2.3 MB, although 760² had room."""
+    plane = np.zeros((1024, 1024), "u1")
+    plane[::2] = 200
+    with zarrscope.open(str(tmp_path / "large.zarr"), mode="w-") as h:
+        h.create_array("/plane", shape=plane.shape, dtype="uint8", chunks=(256, 256))[...] = plane
+    height, width = terminal({}, Answers(), drawing=drawing).cell
+    told = shown(
+        "show", f"{tmp_path}/large.zarr", "plane", "--image", drawing, "--columns", "100", "--lines", "10",
+    )  # fmt: skip
+    if drawing == "kitty":
+        parts = re.findall(r"\x1b_G([^;]*);([^\x1b]*)\x1b\\", told)
+        size = tuple(int(not_none(re.search(rf"{side}=(\d+)", parts[0][0]))[1]) for side in "vs")
+        pixels = zlib.decompress(base64.b64decode("".join(text for _, text in parts)))
+        assert np.frombuffer(pixels, "u1").min() > 0, "each pixel is the average of those that it covers"
+    else:
+        file = base64.b64decode(told.partition(":")[2])
+        size = int.from_bytes(file[20:24], "big"), int.from_bytes(file[16:20], "big")
+    assert size == (10 * height, 10 * height)
+    assert 100 * width > 10 * height
+
+
 def test_show_into_a_file_has_no_escapes(place: str) -> None:
     told = shown("show", place, "plane", "--image", "ascii", "--columns", "20", "--lines", "10")
     assert told.isascii()

@@ -123,6 +123,21 @@ def _fitted(picture: npt.NDArray[np.uint8], height: int, width: int) -> tuple[np
     return picture[rows][:, columns], h, w
 
 
+def _shrunk(picture: npt.NDArray[np.uint8], height: int, width: int) -> npt.NDArray[np.uint8]:
+    """The picture with at most `height` by `width` pixels, each the average of those that it covers: fewer bytes for a
+    slow line than the whole picture, and no thin line is lost."""
+    import numpy as np
+
+    averaged = picture.astype(np.uint32)
+    for axis, most in ((0, height), (1, width)):
+        length = picture.shape[axis]
+        if length > most:
+            starts = np.arange(most) * length // most
+            sizes = np.diff(starts, append=length).reshape((-1, 1, 1) if axis == 0 else (1, -1, 1))
+            averaged = np.add.reduceat(averaged, starts, axis=axis) // sizes
+    return averaged.astype(np.uint8)
+
+
 def _draw(picture: npt.NDArray[np.uint8], room: tuple[int, int], terminal: Terminal) -> None:
     import numpy as np
 
@@ -151,7 +166,8 @@ def _draw_own(picture: npt.NDArray[np.uint8], lines: int, columns: int, terminal
     cell_height, cell_width = terminal.cell
     fitted, h, w = _fitted(picture, lines * cell_height, columns * cell_width)
     over = max(1, -(-h // cell_height)), max(1, -(-w // cell_width))
-    steer_stdout(drawn(picture, over, terminal, fitted))
+    # These terminals enlarge a picture, but shrinking it here saves bytes; sixel needs the pixels of the screen.
+    steer_stdout(drawn(fitted if terminal.drawing == "sixel" else _shrunk(picture, h, w), over, terminal))
     sys.stdout.write("\n" * over[0] if terminal.drawing == "kitty" else "\n")
 
 

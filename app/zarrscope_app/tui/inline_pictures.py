@@ -85,14 +85,11 @@ def _sequences(told: str) -> list[str]:
     return [f"{part}\x1b\\" for part in told.split("\x1b\\") if part] if "\x1b_G" in told else [told]
 
 
-def drawn(picture: Rgb, cells: tuple[int, int], terminal: Terminal, fitted: Rgb | None = None) -> str:
+def drawn(picture: Rgb, cells: tuple[int, int], terminal: Terminal) -> str:
     """The text that draws the picture over a number of lines and columns at the cursor, for a terminal that can display
-    it.
-
-    `fitted`: the picture scaled to the terminal's pixels, which sixel needs.
-    """
+    it. For sixel the picture must have the size of these cells in pixels."""
     if terminal.drawing == "sixel":
-        told = sixel(picture if fitted is None else fitted)
+        told = sixel(picture)
     elif terminal.drawing == "kitty":
         told = kitty(picture, *cells)
     else:
