@@ -17,7 +17,7 @@ import zarrscope
 from narrowing import as_array, not_none
 from zarrscope_app.cli import run
 from zarrscope_app.cli.attributes import pointer
-from zarrscope_app.cli.picture import parse_selection
+from zarrscope_app.cli.selection import NamedParts, parse_selection
 from zarrscope_resources import demo
 
 VERBS = ["open", "ls", "tree", "info", "attrs", "read", "render", "check", "diff", "demo", "tui"]
@@ -369,8 +369,30 @@ def test_read_is_numpy_indexing(capsys: Any, volume: Any, tmp_path: Any, select:
     whole = as_array(zarrscope.open(str(volume))["/1"])[...]
     target = tmp_path / "out.npy"
     assert zs(capsys, "read", volume, "1", "--select", select, "-o", target)[0] == 0
-    assert np.array_equal(np.load(target), whole[parse_selection(select)])
+    parts = parse_selection(select)
+    assert not isinstance(parts, NamedParts)
+    assert np.array_equal(np.load(target), whole[parts])
     assert [p.name for p in tmp_path.iterdir()] == ["out.npy"]
+
+
+def test_axes_are_selected_by_their_names_in_every_verb(capsys: Any, volume: Any, tmp_path: Any) -> None:
+    def written(verb: str, node: str, select: str, name: str) -> bytes:
+        output = [] if verb == "show" else ["-o", str(tmp_path / name)]
+        how = ["--image", "ascii"] if verb == "show" else []
+        code, out, err = zs(capsys, verb, volume, node, "--select", select, *output, *how)
+        assert code == 0, err
+        return out.encode() if verb == "show" else Path(tmp_path / name).read_bytes()
+
+    for verb, node, name in (
+        ("read", "1", "r.npy"),
+        ("render", "/", "p.png"),
+        ("show", "0", ""),
+        ("export", "0", "e.npy"),
+    ):
+        by_order = written(verb, node, "1,:,4,20:60", name)
+        if name:
+            (tmp_path / name).unlink()
+        assert written(verb, node, "z = 4,y=20:60,t=1", name) == by_order
 
 
 def test_a_folder_in_the_place_of_a_file_is_named_as_it_was_typed(capsys: Any, volume: Any, tmp_path: Any) -> None:

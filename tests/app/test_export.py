@@ -365,7 +365,7 @@ def test_the_command_line_says_size_first_and_writes_whole(
     assert tifffile.imread(tmp_path / "half.ome.tif").shape == (2, 3, 5, 32, 48)
     assert run(place, "0", "--select", "0,1,4", "-o", str(tmp_path / "option.npy")) == 0
     assert np.array_equal(np.load(tmp_path / "option.npy"), values()[0, 1, 4])
-    assert run(place, str(tmp_path / "a.doc")) == 1
+    assert run(place, str(tmp_path / "a.doc")) == 2
     assert run(place) == 2
     zarrscope.open(place, "r+").create_group("/plain")
     assert [run(place, node, str(tmp_path / "none.npy")) for node in ("plain", "none")] == [1, 3]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from zarrscope_app.cli.console import acting, follow_links, need_folder, opened, opening, say, show, show_json
-from zarrscope_app.cli.picture import SELECT, parse_selection
+from zarrscope_app.cli.selection import SELECT, parse_selection, placed
 from zarrscope_app.cli.state import STATE, place_of_view
 from zarrscope_app.cli.streams import rewrite
 
@@ -70,7 +70,7 @@ def export(
 
     \b
     Examples:
-      zarrscope export cells.zarr cells.ome.tif --select "0,:,16"
+      zarrscope export cells.zarr cells.ome.tif --select "t=0,z=16"
       zarrscope export cells.zarr 0 plane.npy --select "0,1,16" --dry-run
       zarrscope export cells.zarr labels/nuclei nuclei.zarr
       zarrscope export --state zarrscope:eNqrVi... view.png
@@ -78,9 +78,12 @@ def export(
     url, node, out = _places(places if output is None else (*places, output), view)
     from zarrscope.convert.export import FORMATS as formats
     from zarrscope.convert.export import format_of
-    from zarrscope.errors import Conflict
+    from zarrscope.errors import Conflict, Refused
 
-    chosen = format_of(out, format_)
+    try:
+        chosen = format_of(out, format_)
+    except Refused as error:
+        raise click.UsageError(f"{error.message}. {error.advice}") from None
     assert chosen in formats
     need_folder(Path(out).expanduser().absolute())
     what = what or ("view" if not chosen.values or view is not None else "region" if selection or level else "node")
@@ -158,11 +161,12 @@ def _values(
     from zarrscope.errors import Refused
     from zarrscope_app.presenters.session.exporting import prepared_copy, prepared_values
 
+    parts = parse_selection(selection)
     hierarchy, found = opened(url, node, **how)
     if what == "node" and chosen.id == "zarr":
         return prepared_copy(hierarchy, found.path, out), {"shape": None, "dtype": None, "nbytes": None}
     try:
-        source = engine.ExportSource.of(found, level, parse_selection(selection))
+        source = engine.ExportSource.of(found, level, placed(parts, found))
     except Refused as error:
         engine.ExportSource.of(found, level)  # raises the error again if the node, not the selection, is its reason
         raise click.UsageError(f"{error.message}.") from None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -22,36 +21,11 @@ from zarrscope_app.cli.console import (
     write_whole,
 )
 from zarrscope_app.cli.hints import index_sentence, is_index
+from zarrscope_app.cli.selection import SELECT, parse_selection, placed
 from zarrscope_app.cli.state import STATE, decoded, is_state, place_of_view
 from zarrscope_app.cli.streams import rewrite, steer
 
 PRINT_LIMIT = 10_000
-SELECT = click.option("--select", "selection", metavar="INDEX", help='Like an index of numpy: "0,:,10:90", "...,5".')
-
-
-def parse_selection(text: str | None) -> tuple[Any, ...]:
-    """Parses --select: "0,:,10:90" → (0, slice(None), slice(10, 90)). Raises UsageError."""
-    if text is None or not text.strip():
-        return (Ellipsis,)
-    items: list[Any] = []
-    for part in text.strip().strip("[]").split(","):
-        part = part.strip()
-        if part == "...":
-            items.append(Ellipsis)
-        elif re.fullmatch(r"[+-]?\d+", part):
-            items.append(int(part))
-        elif re.fullmatch(r"\s*([+-]?\d+)?\s*:\s*([+-]?\d+)?\s*(:\s*([+-]?\d+)?\s*)?", part):
-            items.append(slice(*(int(n) if n.strip() else None for n in part.split(":"))))
-        else:
-            order = " Axes are told by their order, not by their names." if "=" in part else ""
-            raise click.UsageError(
-                f"{part!r} in --select {text!r} is neither an index nor a range such as 10:90.{order}"
-            )
-    if items.count(Ellipsis) > 1:
-        raise click.UsageError(f"--select {text!r} has more than one '...'.")
-    if any(isinstance(i, slice) and i.step == 0 for i in items):
-        raise click.UsageError(f"--select {text!r} has a step of 0.")
-    return tuple(items)
 
 
 @click.command("read")
@@ -67,7 +41,7 @@ def read(url: str, node: str | None, selection: str | None, output: str | None, 
     \b
     Examples:
       zarrscope read cells.zarr 0 --select "0,0,16,10:14,10:14"
-      zarrscope read cells.zarr 0 --select "0,:,10:90" -o out.npy
+      zarrscope read cells.zarr 0 --select "z=10:90,t=0" -o out.npy
     """
     import numpy as np
 
@@ -75,12 +49,13 @@ def read(url: str, node: str | None, selection: str | None, output: str | None, 
 
     if node is not None and selection is None and is_index(node):
         raise click.UsageError(index_sentence(node))
-    chosen = parse_selection(selection)
+    parts = parse_selection(selection)
     _, array = opened(url, node, **how)
     if array.kind != "array":
         raise Failed(f"{array.path} is a group. Name one of its arrays; zarrscope ls {url} lists them.")
     if output and output != "-" and not output.endswith(".npy"):
         raise click.UsageError("Values are written as .npy: give the output file that ending.")
+    chosen = placed(parts, array)
     try:
         size = select(chosen, array.shape).size
         if not output and size > PRINT_LIMIT:
@@ -145,7 +120,7 @@ def render(
     \b
     Examples:
       zarrscope render cells.zarr cells.png
-      zarrscope render cells.zarr --select "0,:,16" -o plane.png
+      zarrscope render cells.zarr --select "z=16" -o plane.png
       zarrscope render cells.zarr 0 --select "0,1,16,200:400,100:300" -o detail.png
       zarrscope render --state zarrscope:eNqrVi... -o view.png
     """
@@ -163,10 +138,10 @@ def render(
     from zarrscope.view.png import png
     from zarrscope_app.cli.drawing import ImageDrawing, image_to_draw
 
-    chosen = parse_selection(selection)
+    parts = parse_selection(selection)
     _, found = opened(url, node, **how)
     image = image_to_draw(found, url)
-    picture = ImageDrawing(image, chosen, size, level, labels).paint()
+    picture = ImageDrawing(image, placed(parts, found), size, level, labels).paint()
     write_whole(output, png(picture))
 
 

@@ -10,8 +10,8 @@ import click
 
 from zarrscope_app.cli.color import chosen, steer_stdout
 from zarrscope_app.cli.console import Failed, opened, opening
-from zarrscope_app.cli.picture import SELECT, parse_selection
 from zarrscope_app.cli.plain import plain
+from zarrscope_app.cli.selection import SELECT, parse_selection, placed
 
 if TYPE_CHECKING:
     import numpy as np
@@ -72,11 +72,12 @@ def show(
     \b
     Examples:
       zarrscope show cells.zarr
-      zarrscope show cells.zarr 0 --select "0,1,16"
+      zarrscope show cells.zarr 0 --select "c=1,z=16"
       zarrscope show cells.zarr --image ascii --columns 60 > cells.txt
     """
-    part = parse_selection(selection)
+    parts = parse_selection(selection)
     _, found = opened(url, node, **how)
+    part = placed(parts, found)
     room = _room(columns, lines)
     terminal = _terminal(drawing)
     if found.kind == "array" and found.ndim == 1:
