@@ -207,6 +207,45 @@ def test_the_table_uses_the_room_and_says_which_columns_it_shows(
     explore(str(tmp_path / "a.zarr"), steps)
 
 
+def test_the_heading_of_the_table_stays_and_the_cursor_is_on_values(tmp_path: Path) -> None:
+    with zarrscope.open(str(tmp_path / "a.zarr"), mode="w-") as h:
+        h.create_array("/a", shape=(300, 4), dtype="int32", chunks=(300, 4))[...] = np.arange(1200).reshape(300, 4)
+
+    async def steps(screen: Screen) -> None:
+        screen.session.select("/a")
+        await screen.ready()
+        screen.session.set_tab("values")
+        table = screen.app.query_one("#values", TableLines)
+        await screen.until(lambda: table.size.width, "it is shown")
+        await screen.until(lambda: "1199" in screen.session.values.cells(299, 3, 1, 1)[0], "the values are there")
+        head = painted(table)[0]
+        assert head.split() == ["0", "1", "2", "3"]
+        assert table.cursor == 1, "the first value"
+        table.focus()
+        for key, row in (("pagedown", None), ("end", 299), ("up", 298), ("home", 0), ("up", 0)):
+            await screen.press(key)
+            await screen.pilot.pause()
+            lines = painted(table)
+            assert lines[0] == head
+            shown = [int(line.split()[0]) for line in lines[1:]]
+            assert shown == [*range(shown[0], shown[0] + len(shown))], "no row is left out"
+            assert table.cursor - 1 in shown, "nor is that of the cursor"
+            assert row is None or table.cursor - 1 == row
+        for _ in range(40):
+            await screen.press("down")
+        await screen.press("end")
+        for _ in range(40):
+            await screen.press("up")
+        assert table.cursor - 1 == 259
+        assert 259 in [int(line.split()[0]) for line in painted(table)[1:]]
+        await screen.pilot.click("#values", offset=(3, 0))
+        assert table.cursor - 1 == 259, "the heading is not chosen"
+        await screen.pilot.click("#values", offset=(3, 2))
+        await screen.until(lambda: table.cursor == table.scroll_offset.y + 2, "the row that was clicked")
+
+    explore(str(tmp_path / "a.zarr"), steps)
+
+
 def test_each_field_has_its_own_width_and_every_field_is_reached(tmp_path: Path) -> None:
     fields = [("id", "<u4"), ("flag", "?"), ("name", "S24"), ("x", "<f8"), ("note", "<U40")]
     rows = [(i, i % 2, b"cell number %d" % i, i / 8, "n" * (2 if i < 20 else 30)) for i in range(40)]

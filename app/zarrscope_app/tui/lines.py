@@ -98,6 +98,15 @@ class Lines(Painter, ScrollView, can_focus=True):
         """Whether the cursor is on a line."""
         return line == self.cursor
 
+    @property
+    def first(self) -> int:
+        """The first line on which the cursor can be."""
+        return 0
+
+    def line_at(self, y: int) -> int:
+        """The line that is displayed `y` lines below the top."""
+        return y + self.scroll_offset.y
+
     def cursor_text(self) -> str:
         """A text for the status line: about the thing under the cursor, or the displayed part."""
         return ""
@@ -107,7 +116,7 @@ class Lines(Painter, ScrollView, can_focus=True):
         """Repaints the visible lines after a change."""
         count = self.count()
         self._set_count(count)
-        self.cursor = max(0, min(self.cursor, count - 1))
+        self.cursor = max(self.first, min(self.cursor, count - 1))
         self.refresh()
 
     def _set_count(self, count: int) -> None:
@@ -137,7 +146,7 @@ class Lines(Painter, ScrollView, can_focus=True):
             self._plain = None
 
     def render_line(self, y: int) -> Strip:
-        line = y + self.scroll_offset.y
+        line = self.line_at(y)
         width = self.size.width
         base = self.rich_style if self._plain is None else self._plain
         if line >= self.count():
@@ -164,8 +173,9 @@ class Lines(Painter, ScrollView, can_focus=True):
     # ------------------------------------------------------------------ moving
     def move(self, to: int) -> None:
         """Moves the cursor to a line, clipped to the list, and scrolls it into sight."""
-        self.cursor = max(0, min(to, self.count() - 1))
-        self.scroll_to_region(Region(0, self.cursor, 1, 1), animate=False)
+        first = self.first
+        self.cursor = max(first, min(to, self.count() - 1))
+        self.scroll_to_region(Region(0, self.cursor - first, 1, 1 + first), animate=False)
         self.refresh()
         self.post_message(self.Moved())
 
@@ -185,8 +195,8 @@ class Lines(Painter, ScrollView, can_focus=True):
         return by is not None
 
     def on_click(self, event: events.Click) -> None:
-        line = event.y + self.scroll_offset.y
-        if self.has_cursor and 0 <= line < self.count():
+        line = self.line_at(event.y)
+        if self.has_cursor and self.first <= line < self.count():
             self.move(line)
             self.post_message(self.Chosen(self, line))
 

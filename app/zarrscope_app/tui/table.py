@@ -19,7 +19,8 @@ shorter than their type allows."""
 
 
 class TableLines(Lines):
-    """A table of exact values; left and right move through its columns."""
+    """A table of exact values; left and right move through its columns. Its heading, line 0, stays at the top while the
+    rows scroll, and covers the line there."""
 
     def __init__(self, session: Session, *, id: str) -> None:
         super().__init__(session, id=id)
@@ -42,6 +43,13 @@ class TableLines(Lines):
     def _sentence(self) -> list[StyledText]:
         """The lines that say why there is no table."""
         return [*fold(self.session.values.state.sentence, max(10, self.columns - 1))]
+
+    @property
+    def first(self) -> int:
+        return 1 if self.session.values.state.rows else 0
+
+    def line_at(self, y: int) -> int:
+        return super().line_at(y) if y or not self.first else 0
 
     def marked(self, line: int) -> bool:
         return bool(self.session.values.state.rows) and super().marked(line)
@@ -88,8 +96,9 @@ class TableLines(Lines):
         if measured != self._measured:
             self._measured, self._longest = measured, {}
         least = 0 if table.column_labels else SHORT - 2 if table.widest else COLUMN - 2
-        head, top = max(least, len(values.label(0, column)[1])), max(0, self.scroll_offset.y - 1)
-        lengths = (len(row[0]) for row in values.cells(top, column, max(1, self.size.height), 1))
+        head = max(least, len(values.label(0, column)[1]))
+        rows = max(1, self.size.height - 1)
+        lengths = (len(row[0]) for row in values.cells(self.scroll_offset.y, column, rows, 1))
         longest = max((self._longest.get(column, head), *lengths))  # a table may have no rows
         self._longest[column] = longest
         return min(longest + 2, LONGEST, max(COLUMN, self.columns - 8))
