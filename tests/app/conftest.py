@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import shutil
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from textwrap import dedent
@@ -13,11 +14,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import machine
+from contracts.journeys import SECONDS
 from zarrscope.model import plugins
 from zarrscope.runtime.threads import Mailbox, shared
 from zarrscope_app.presenters import MemorySettings, Session, TreePresenter, Workspace, views
 from zarrscope_app.presenters.form import field_editors
 from zarrscope_app.presenters.form.words import FOLDER_HAS_NONE
+from zarrscope_app.presenters.jobs import JobsPresenter, Report
 
 if TYPE_CHECKING:
     from napari_hand import Hand
@@ -167,3 +170,23 @@ def opened_widget(widget_page: Callable[..., WidgetPage]) -> Callable[[Path], Wi
         return page
 
     return open_place
+
+
+@pytest.fixture
+def held(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Jobs wait at their first report until they are stopped."""
+    run = JobsPresenter.run
+
+    def slowly(jobs: JobsPresenter, name: str, work: Callable[..., Any], *answers: Any) -> int:
+        def waits(report: Report, cancelled: Callable[[], bool]) -> Any:
+            def told(progress: float | None, text: str) -> None:
+                report(progress, text)
+                end = time.monotonic() + SECONDS
+                while not cancelled() and time.monotonic() < end:
+                    time.sleep(0.01)
+
+            return work(told, cancelled)
+
+        return run(jobs, name, waits, *answers)
+
+    monkeypatch.setattr(JobsPresenter, "run", slowly)

@@ -19,6 +19,7 @@ from qtpy.QtWidgets import (
     QComboBox,
     QDialog,
     QLineEdit,
+    QMessageBox,
     QPlainTextEdit,
     QPushButton,
     QScrollArea,
@@ -33,6 +34,7 @@ from zarrscope_app.presenters import Session
 from zarrscope_app.presenters.form.view_models import Closing
 from zarrscope_app.presenters.nodes.table import ACTS
 from zarrscope_app.presenters.session.credentials import CredentialsField, CredentialsQuestion
+from zarrscope_app.qt.closing import JobsQuestion
 from zarrscope_app.qt.credentials import CredentialsDialog
 from zarrscope_app.qt.export_dialog import ExportDialog
 from zarrscope_app.qt.node_form import NodeDialog
@@ -65,6 +67,7 @@ DIALOGS: dict[str, Callable[[Session, QWidget], QDialog]] = {
         CredentialsQuestion("T", "S", "N", FIELDS, "Go", "", ""), parent
     ),
     "close": lambda _, parent: CloseQuestion(Closing("T", "S", "-a\n+b", "Save", True, False), parent),
+    "jobs": lambda _, parent: JobsQuestion("Stop?", parent),
     "view": lambda _, parent: ViewDialog(parent),
     **{f"node: {act}": plan_of(act) for act in ACTS},
 }
@@ -169,5 +172,9 @@ def test_a_text_that_is_no_view_cannot_be_opened(qtbot: Any, opened: tuple[QWidg
 def test_every_dialog_is_visited() -> None:
     for found in pkgutil.iter_modules(zarrscope_app.qt.__path__):
         importlib.import_module(f"zarrscope_app.qt.{found.name}")
-    own = {each.__name__ for each in QDialog.__subclasses__() if each.__module__.startswith("zarrscope_app.qt")}
-    assert own == {"CloseQuestion", "CredentialsDialog", "ExportDialog", "NodeDialog", "ViewDialog"}
+    own = {
+        each.__name__
+        for each in (*QDialog.__subclasses__(), *QMessageBox.__subclasses__())
+        if each.__module__.startswith("zarrscope_app.qt")
+    }
+    assert own == {"CloseQuestion", "CredentialsDialog", "ExportDialog", "JobsQuestion", "NodeDialog", "ViewDialog"}

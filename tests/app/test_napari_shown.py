@@ -141,6 +141,47 @@ def test_the_dock_asks_before_it_closes_over_changes(
     assert name == ("other" if answer == "save" else None)
 
 
+def test_the_dock_and_the_window_of_napari_ask_before_they_close_over_running_jobs(
+    hand: Hand, place: Path, monkeypatch: pytest.MonkeyPatch, held: None
+) -> None:
+    asked: list[str] = []
+
+    class Question:
+        stops = False
+
+        def __init__(self, question: str, parent: Any) -> None:
+            asked.append(question)
+
+        def exec(self) -> None:
+            """Answers the question at once."""
+
+        def deleteLater(self) -> None:
+            """There is no widget."""
+
+    monkeypatch.setattr("zarrscope_app.qt.closing.JobsQuestion", Question)
+    hand.add(str(place))
+    session = not_none(hand.dock.session)
+    session.export.begin()
+    session.export.choose("whole", "npy", str(place.parent / "out.npy"))
+    hand.wait(lambda: session.export.state.ready)
+    session.export.run()
+    hand.wait(lambda: any(job.progress is not None for job in session.jobs.running))
+    frame: Any = hand.dock.parent()
+    while not hasattr(frame, "destroyOnClose"):
+        frame = frame.parent()
+    window = hand.viewer.window._qt_window
+    for leave in (frame.destroyOnClose, lambda: hand.in_loop(window.close), hand.dock.close_place):
+        leave()
+        assert hand.dock.session is session
+        assert session.jobs.running
+    assert ["Export out.npy" in each for each in asked] == [True] * 3
+    Question.stops = True
+    hand.dock.close_place()
+    assert hand.dock.session is None
+    hand.wait(lambda: not session.jobs._at_work)
+    assert not (place.parent / "out.npy").exists()
+
+
 def test_the_menus_of_napari_ask_before_they_close_the_window_over_changes(
     hand: Hand, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from contracts.journeys import SECONDS, Shelf
+from contracts.journeys import Shelf
 from contracts.operations import contents
 from contracts.slides import image
 from terminal_hand import Screen
@@ -27,7 +26,6 @@ from zarrscope.stores.store import Store
 from zarrscope.view.image import find_images
 from zarrscope_app.presenters import JobState, strings
 from zarrscope_app.presenters import strings_terminal as words_of_terminals
-from zarrscope_app.presenters.jobs import JobsPresenter, Report
 from zarrscope_app.presenters.nodes import words
 from zarrscope_app.tui.app import Explorer
 from zarrscope_app.tui.picker import Picker
@@ -62,26 +60,6 @@ def folder(tmp_path: Path) -> str:
     """The same image in a folder."""
     fill(LocalStore(tmp_path / "x.zarr", sync=False))
     return str(tmp_path / "x.zarr")
-
-
-@pytest.fixture
-def held(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Jobs wait at their first report until they are stopped."""
-    run = JobsPresenter.run
-
-    def slowly(jobs: JobsPresenter, name: str, work: Callable[..., Any], *answers: Any) -> int:
-        def waits(report: Report, cancelled: Callable[[], bool]) -> Any:
-            def told(progress: float | None, text: str) -> None:
-                report(progress, text)
-                end = time.monotonic() + SECONDS
-                while not cancelled() and time.monotonic() < end:
-                    time.sleep(0.01)
-
-            return work(told, cancelled)
-
-        return run(jobs, name, waits, *answers)
-
-    monkeypatch.setattr(JobsPresenter, "run", slowly)
 
 
 class Hand(Screen):

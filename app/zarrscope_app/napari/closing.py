@@ -1,4 +1,4 @@
-"""Shows unsaved changes before the dock or napari's window closes, and asks whether to save or discard them."""
+"""Asks about running jobs and unsaved changes before the dock or napari's window closes."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ from qtpy.QtWidgets import QDockWidget, QWidget
 from zarrscope_app.napari.background_planes import loop_runs
 from zarrscope_app.napari.layer_menu import LayerMenu
 from zarrscope_app.presenters import Session
+from zarrscope_app.presenters.jobs import JobsPresenter, stop_all
 from zarrscope_app.presenters.layers import label_edits
 from zarrscope_app.presenters.session.open_places import OpenPlaces
+from zarrscope_app.qt.closing import SECONDS_TO_STOP, may_stop
 from zarrscope_app.qt.form import AttributesPane
 from zarrscope_app.qt.review import CloseQuestion
 
@@ -77,7 +79,11 @@ class AsksBeforeClosing(QObject):
         if event is None or event.type() != QEvent.Type.Close or not (event.spontaneous() or loop_runs()):
             return False
         window = self._window() if self._window is not None else None
-        if window is None or watched is not window or self.may_close(window.close, event.spontaneous()):
+        if window is None or watched is not window:
+            return False
+        if self.may_close(window.close, event.spontaneous()):
+            if (dock := self._dock()) is not None:
+                stop_all(_jobs(dock), SECONDS_TO_STOP)  # the process may end with the window
             return False
         event.ignore()
         return True
@@ -90,6 +96,8 @@ class AsksBeforeClosing(QObject):
             return True
         painted = dock.layer_menu.painting.unsaved if labels else []
         front = dock.session
+        if not may_stop(_jobs(dock), self._widget()):
+            return False
         return self._may_leave_all(dock, sorted(dock.places.sessions, key=lambda each: each is front), close, painted)
 
     def may_close_place(self, close: Callable[[], object]) -> bool:
@@ -98,6 +106,8 @@ class AsksBeforeClosing(QObject):
         dock = self._dock()
         if dock is None or dock.session is None:
             return True
+        if not may_stop((dock.session.jobs,), self._widget()):
+            return False
         return self._may_leave_all(dock, [dock.session], close, [])
 
     def _may_leave_all(
@@ -143,6 +153,11 @@ class AsksBeforeClosing(QObject):
             dock.bring(session)
             session.select(trouble)
             dock.show_form()
+
+
+def _jobs(dock: ClosingDock) -> tuple[JobsPresenter, ...]:
+    """The jobs of all open hierarchies, and those that write painted labels."""
+    return (*(session.jobs for session in dock.places.sessions), dock.layer_menu.painting.edits.jobs)
 
 
 def _destroy(asks: ref[AsksBeforeClosing], frame: ref[Any]) -> None:

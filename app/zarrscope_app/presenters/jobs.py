@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from enum import Enum
 from typing import Any
@@ -181,3 +181,13 @@ class JobsPresenter:
     def _put(self, job: Job) -> None:
         self._jobs[job.id] = job
         self._notify.soon()
+
+
+def stop_all(jobs: Iterable[JobsPresenter], seconds: float) -> None:
+    """Stops all jobs of several presenters, and waits at most `seconds` in all until they have removed what is
+    unfinished. Any thread may call this."""
+    jobs, end = tuple(jobs), time.monotonic() + seconds
+    for each in jobs:
+        each.stop_all(0)
+    for each in jobs:
+        each.stop_all(max(0.0, end - time.monotonic()))

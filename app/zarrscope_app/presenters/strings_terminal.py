@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Literal
 
 from zarrscope.errors.visible import visible
+from zarrscope_app.presenters.strings_jobs import job_progress
 
 ThemeChoice = Literal["auto", "light", "dark"]
 """The theme of the terminal application; "auto": as the terminal is."""
@@ -75,8 +75,6 @@ NO_PIXELS = "No pixel graphics (kitty, iTerm2, sixel) found in this terminal. If
 OPENING = "Opening…"
 NEVER_WRITABLE = "It was opened with --read-only."
 CANCEL_JOB = "^X stops it"
-JOBS_RUN = "Stop the running work?"
-JOBS_LEAVE = "Leaving stops it and keeps nothing unfinished. A stopped conversion can go on later."
 JOBS_FOOT = "x stop and leave  Esc back"
 
 
@@ -118,14 +116,4 @@ def table_part(source: str, down: str, across: str, columns: range, of: int, fix
 
 def job_line(name: str, progress: float | None, text: str) -> str:
     """A running job: "Copy nuclei 12 % · copying: 1,536 values · ^X stops it"."""
-    return f"{_progress(name, progress, text)} · {CANCEL_JOB}"
-
-
-def jobs_question(jobs: Iterable[tuple[str, float | None, str]]) -> str:
-    """The question before a hierarchy is closed while jobs of it run: one line for each (name, progress, text)."""
-    return "\n".join((JOBS_RUN, "", *(f"  {_progress(*job)}" for job in jobs), "", JOBS_LEAVE))
-
-
-def _progress(name: str, progress: float | None, text: str) -> str:
-    share = "" if progress is None else f" {round(progress * 100)} %"
-    return " · ".join(part for part in (f"{name}{share}", text) if part)
+    return f"{job_progress(name, progress, text)} · {CANCEL_JOB}"

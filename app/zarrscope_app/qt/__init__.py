@@ -98,10 +98,13 @@ def _let_ctrl_c_through(application: QCoreApplication) -> None:
         written to the shell."""
         if arrived:
             timer.stop()
+            from zarrscope_app.qt.closing import SECONDS_TO_STOP
+
             for window in _windows:
                 if lost := window.workspace.lost_texts():
                     with contextlib.suppress(OSError):  # after SIGHUP there may be no shell any more
                         print(lost, file=sys.stderr, flush=True)
+                window.workspace.stop_jobs(SECONDS_TO_STOP)
                 window.workspace.close_all()
             application.exit(128 + arrived[0])
 

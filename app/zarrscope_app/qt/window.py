@@ -34,6 +34,7 @@ from .about import show_about, show_keys
 from .address import AddressLine, dropped_places
 from .bridge import Bridge
 from .channels import ChannelsPanel
+from .closing import LeavingSessions
 from .demo import open_demo
 from .error_bar import ErrorBar
 from .export_dialog import ExportDialog
@@ -48,7 +49,6 @@ from .panels import Panels
 from .panes import InfoPane, ValuesPane, WelcomePane
 from .place_menus import fill_places, fill_sessions
 from .problems import ProblemsPane
-from .review import CloseQuestion
 from .saved_views import Views
 from .text import ElidedLabel, Label, tip
 from .theme import icon
@@ -72,8 +72,6 @@ class Window(QMainWindow):
         self._shown: tuple[Session, SessionState] | None = None
         """The session, and the snapshot of its state, that the status bar and the title displayed last."""
         self._form_awaited = False  # whether a pattern was typed whose form is not displayed yet
-        self._dropped: set[Session] = set()
-        """Sessions whose changes the person chose to drop while the window closes; nobody is asked twice."""
         self.setWindowIcon(icon("zarrscope"))
         self.setWindowTitle("zarrscope")
         self.setAcceptDrops(True)
@@ -82,6 +80,7 @@ class Window(QMainWindow):
         self.menus.menus["bookmarks"].aboutToShow.connect(lambda: self.views.fill(self.menus.menus["bookmarks"]))
         self.menus.menus["window"].aboutToShow.connect(lambda: fill_sessions(self.menus, self.workspace))
         self._build()
+        self._closing = LeavingSessions(self.workspace, self.form, self)
         self.workspace.changed.connect(self._workspace_changed)
         self.workspace.unopened.connect(lambda found: self.error_bar.show_error(found.headline, found.details))
         self._restore_geometry()
@@ -300,7 +299,7 @@ class Window(QMainWindow):
             "open-folder": self._open_folder,
             "open-url": self.address.edit,
             "open-demo": self._open_demo,
-            "close": self._close_session,
+            "close": self._closing.close_current,
             "next-place": self.workspace.bring_next,
             "quit": QApplication.closeAllWindows,
             "find": self._find,
@@ -421,63 +420,16 @@ class Window(QMainWindow):
             event.acceptProposedAction()
 
     # ---------------------------------------------------------------- closing
-    def _may_close(self, session: Session, close: Callable[[], object]) -> bool:
-        """Whether the session may close now. If the person chooses to save, `close` is called after saving."""
-        if session is self._session:
-            self.form.commit()
-        if session.edit.when_edited(close):
-            return False
-        if session in self._dropped or (asked := session.edit.closing()) is None:
-            return True
-        if session is not self._session:
-            self.workspace.bring(session)
-        (question := CloseQuestion(asked, self)).exec()
-        if question.answer == "discard":
-            self._dropped.add(session)
-            return True
-        if question.answer == "save" and not asked.opens:
-            session.edit.save_all(lambda trouble: self._saved(session, trouble, close))
-            return False
-        self._dropped.clear()
-        if question.answer == "save":
-            session.set_writable(True)
-        return False
-
-    def _saved(self, session: Session, trouble: str | None, close: Callable[[], object]) -> None:
-        """Calls `close` after saving, or goes to `trouble`, the path of a node whose changes could not be saved."""
-        if trouble is None:
-            close()
-        else:
-            self._dropped.clear()
-            session.select(trouble)
-            session.set_tab("attributes")
-
-    def _discard_dropped(self) -> None:
-        """Drops edits that the person chose not to save, so that they are not offered at the next start."""
-        for session in self._dropped:
-            session.discard_edits()
-
-    def _close_session(self) -> None:
-        if self._session is None:
-            self.close()
-        else:
-            session = self._session
-            if self._may_close(session, lambda: self.workspace.close(session)):
-                self._discard_dropped()
-                self.workspace.close(session)
-            self._dropped.clear()
-
     def closeEvent(self, event: QCloseEvent | None) -> None:
         assert event is not None
-        for session in self.workspace.sessions:
-            if not self._may_close(session, self.close):
-                event.ignore()
-                return
+        if not self._closing.may_close_all():
+            event.ignore()
+            return
         self._store_geometry()
         self.workspace.changed.disconnect(self._workspace_changed)
         self._attach(None)
-        self._discard_dropped()
-        self.workspace.close_all()
+        self.hide()  # stopped jobs may need a moment to remove what is unfinished
+        self._closing.close_all()
         self.bridge.close()
         event.accept()
 

@@ -16,6 +16,7 @@ from zarrscope_app.presenters import Field, Job, strings
 from zarrscope_app.presenters import strings_terminal as words
 from zarrscope_app.presenters.commands import FOOTERS, LABELS, TERMINAL_KEYS, key_sheet
 from zarrscope_app.presenters.form.view_models import Closing
+from zarrscope_app.presenters.strings_jobs import jobs_question
 from zarrscope_app.tui.entry import Guarded
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ class Sheet(Guarded, ModalScreen[str]):
     @classmethod
     def of_jobs(cls, running: Iterable[Job]) -> Sheet:
         """The question before a hierarchy is closed while jobs of it run."""
-        told = words.jobs_question((job.name, job.progress, job.text) for job in running)
+        told = jobs_question((job.name, job.progress, job.text) for job in running)
         return cls(told, words.JOBS_FOOT, {"x": "stop"})
 
     @classmethod

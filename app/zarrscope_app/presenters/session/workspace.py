@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -17,6 +16,7 @@ from zarrscope.stores.address import absolute_address
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.coalesce import Post
 from zarrscope_app.presenters.form import words
+from zarrscope_app.presenters.jobs import stop_all
 from zarrscope_app.presenters.session.bookmarks import Bookmark, Bookmarks, bookmarked
 from zarrscope_app.presenters.session.dropped import Drop
 from zarrscope_app.presenters.session.kept_views import LastDisplaySettings
@@ -76,11 +76,7 @@ class Workspace:
     def stop_jobs(self, seconds: float) -> None:
         """Stops the jobs of all sessions, and waits at most `seconds` until they have removed what is unfinished. Any
         thread may call this."""
-        end = time.monotonic() + seconds
-        for session in self.sessions:
-            session.jobs.stop_all(0)
-        for session in self.sessions:
-            session.jobs.stop_all(max(0.0, end - time.monotonic()))
+        stop_all((session.jobs for session in self.sessions), seconds)
 
     @property
     def current(self) -> Session | None:
