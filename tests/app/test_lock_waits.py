@@ -21,7 +21,9 @@ from zarrscope.stores.local.lock_holders import holder_of
 from zarrscope_app.presenters import EditStatus, Session, SessionStatus
 from zarrscope_app.presenters.session import waiting_words as words
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="locks on folders")
+pytestmark = pytest.mark.skipif(
+    sys.platform == "win32", reason="Windows locks a file of the user in place of the folder, which HOLD cannot lock"
+)
 LINUX = pytest.mark.skipif(not os.path.exists("/proc/locks"), reason="only Linux names the holder of a lock")
 HOLD = "import fcntl, os, sys, time; fcntl.flock(os.open(sys.argv[1], os.O_RDONLY), 2); print(); time.sleep(600)"
 SECONDS = 60.0

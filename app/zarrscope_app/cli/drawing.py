@@ -181,9 +181,13 @@ class ImageDrawing:
         step = -(-max(picture.shape[:2]) // self.size)
         if step <= 1:
             return picture
-        total = picture.astype(np.uint32)
-        for axis in (0, 1):
-            at = np.arange(0, picture.shape[axis], step)
-            sizes = np.diff(np.append(at, picture.shape[axis]))
-            total = np.add.reduceat(total, at, axis=axis) // sizes.reshape((-1, 1, 1) if axis == 0 else (1, -1, 1))
-        return total.astype(np.uint8)
+        return averaged(picture, *(np.arange(0, length, step) for length in picture.shape[:2]))
+
+
+def averaged(picture: Picture, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> Picture:
+    """The averages of the blocks of a picture that begin at these rows and columns."""
+    total = picture.astype(np.uint32)
+    for axis, starts in enumerate((rows, columns)):
+        sizes = np.diff(starts, append=picture.shape[axis])
+        total = np.add.reduceat(total, starts, axis=axis) // sizes.reshape((-1, 1, 1) if axis == 0 else (1, -1, 1))
+    return total.astype(np.uint8)

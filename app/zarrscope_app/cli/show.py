@@ -129,14 +129,10 @@ def _shrunk(picture: npt.NDArray[np.uint8], height: int, width: int) -> npt.NDAr
     slow line than the whole picture, and no thin line is lost."""
     import numpy as np
 
-    averaged = picture.astype(np.uint32)
-    for axis, most in ((0, height), (1, width)):
-        length = picture.shape[axis]
-        if length > most:
-            starts = np.arange(most) * length // most
-            sizes = np.diff(starts, append=length).reshape((-1, 1, 1) if axis == 0 else (1, -1, 1))
-            averaged = np.add.reduceat(averaged, starts, axis=axis) // sizes
-    return averaged.astype(np.uint8)
+    from zarrscope_app.cli.drawing import averaged
+
+    sizes = zip(picture.shape[:2], (height, width), strict=True)
+    return averaged(picture, *(np.arange(min(most, length)) * length // min(most, length) for length, most in sizes))
 
 
 def _draw(picture: npt.NDArray[np.uint8], room: tuple[int, int], terminal: Terminal) -> None:

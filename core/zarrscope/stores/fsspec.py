@@ -47,6 +47,21 @@ _PASSING_OPTIONS_ON = ("sftp", "webdav", "dav")
 _IN_BUCKETS = ("s3", "s3a", "gs", "gcs", "abfs", "abfss", "az")
 
 
+def size_of_reference(entry: object) -> int | None:
+    """The number of bytes to which an entry of a file system of references leads; None if it does not state it."""
+    return int(entry[2]) if isinstance(entry, list) and len(entry) == 3 else None
+
+
+def within_reference(size: int, part: ByteRange | None, limit: int | None) -> ByteRange:
+    """The bytes to read of a reference to `size` bytes. Raises TooLarge.
+
+    fsspec before 2026.9 reads past the end of a reference, into the following bytes of the file."""
+    if part is None and limit is not None and size > limit:
+        raise too_large(size, limit)
+    start, stop = (part or ByteRange(0, None)).span(size)
+    return ByteRange(start, max(0, stop - start))
+
+
 class FsspecStore(RemoteStore):
     """The values beneath a URL of any scheme that fsspec knows. Raises Unsupported if the package for the scheme is
     missing."""
@@ -207,21 +222,12 @@ class FsspecStore(RemoteStore):
                 self._read_before = key
         return value
 
-    async def _known_size(self, key: str) -> int | None:
-        """The size of the value at `key` if the file system knows it without a request, as that of a reference."""
-        references = getattr(self._filesystem, "references", None)
-        entry = references.get(self._path(key)) if isinstance(references, dict) else None
-        return int(entry[2]) if isinstance(entry, list) and len(entry) == 3 else None
-
     async def _cat(self, key: str, part: ByteRange | None, limit: int | None) -> bytes | None:
-        if (size := await self._known_size(key)) is not None:
-            # fsspec before 2026.9 reads past the end of a reference, into the following bytes of the file.
-            if part is None and limit is not None and size > limit:
-                raise too_large(size, limit)
-            start, stop = (part if part is not None else ByteRange(0, None)).span(size)
-            if start >= stop:
-                return b""
-            part = ByteRange(start, stop - start)
+        references = getattr(self._filesystem, "references", None)
+        size = size_of_reference(references.get(self._path(key))) if isinstance(references, dict) else None
+        return await self._cat_part(key, part if size is None else within_reference(size, part, limit), limit)
+
+    async def _cat_part(self, key: str, part: ByteRange | None, limit: int | None) -> bytes | None:
         cat, info = self._filesystem._cat_file, self._filesystem._info
         path = self._path(key)
         if part is None and limit is None and not self.url.startswith("s3"):

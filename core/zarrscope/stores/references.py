@@ -22,7 +22,7 @@ from zarrscope.errors.installing import how_to_install_packages
 from zarrscope.model.storage import ByteRange, Entry
 from zarrscope.stores.address_options import BUCKETS, split_options
 from zarrscope.stores.body import begins_as_page
-from zarrscope.stores.fsspec import FsspecStore
+from zarrscope.stores.fsspec import FsspecStore, size_of_reference, within_reference
 from zarrscope.stores.local.paths import path_of, real_path
 from zarrscope.stores.network import network, others
 from zarrscope.stores.reference_targets import WEB, Targets, WebFiles, bucket_files, gone
@@ -121,13 +121,14 @@ class ReferenceStore(FsspecStore):
             )
         return found
 
-    async def _known_size(self, key: str) -> int | None:
-        entry = await self._entry(key)
-        return int(entry[2]) if isinstance(entry, list) and len(entry) == 3 else None
-
     async def _cat(self, key: str, part: ByteRange | None, limit: int | None) -> bytes | None:
-        value = await super()._cat(key, part, limit)
         entry = await self._entry(key)
+        size = size_of_reference(entry)
+        if size is not None:
+            part = within_reference(size, part, limit)
+            if part.length == 0:
+                return b""
+        value = await self._cat_part(key, part, limit)
         if value is None or not isinstance(entry, list):
             return value
         if begins_as_page(value):
@@ -135,11 +136,9 @@ class ReferenceStore(FsspecStore):
                 "The server sent a web page in place of the value",
                 advice="Open the address in the reference file in a browser: it may have moved, or ask for a login.",
             )
-        size = await self._known_size(key)
-        start, stop = (0, len(value)) if size is None else (part or ByteRange(0, None)).span(size)
-        if len(value) != max(0, stop - start):
+        if size is not None and part is not None and len(value) != part.length:
             raise Unreadable(
-                f"The reference file refers to {stop - start:,} bytes of {public(str(entry[0]))!r}, "
+                f"The reference file refers to {part.length:,} bytes of {public(str(entry[0]))!r}, "
                 f"but {len(value):,} bytes came",
                 advice="The data may have changed since the reference file was made: ask for a newer one.",
             )
