@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -28,8 +29,8 @@ def store(tmp_path: Path) -> Iterator[Store]:
     made.close()
 
 
-def readers(store: Any) -> int:
-    number: int = store._environment._readers
+def transactions(store: Any) -> int:
+    number: int = store._environment._transactions
     return number
 
 
@@ -43,7 +44,7 @@ def test_a_value_is_not_copied(store: Store) -> None:
     assert np.shares_memory(first, second)
     del whole, source, first, second
     reader.close()
-    assert not readers(store)
+    assert not transactions(store)
 
 
 def test_a_value_in_use_is_that_of_its_beginning(store: Store) -> None:
@@ -106,4 +107,29 @@ def test_shards_are_read_by_several_threads(tmp_path: Path, monkeypatch: pytest.
         for _ in range(20):
             assert np.array_equal(array[...], values)
             assert np.array_equal(array[100:140, 7], values[100:140, 7])
-        assert not readers(h.store)
+        assert not transactions(h.store)
+
+
+def test_closing_waits_for_what_other_threads_read(store: Store) -> None:
+    """lmdb 1.4 crashes the process if an environment is closed during a transaction; newer ones raise an error."""
+    done = threading.Event()
+    failed: list[Exception] = []
+
+    def read() -> None:
+        try:
+            while not done.is_set():
+                assert store.get("a") == b"first" * 1000
+                assert [entry.name for entry in store.list_dir("")] == ["a"]
+        except Exception as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=read) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for _ in range(500):
+        store.close()
+    done.set()
+    for thread in threads:
+        thread.join()
+    assert not failed
+    assert not transactions(store)

@@ -50,11 +50,10 @@ class Environment:
     def __init__(self, path: str) -> None:
         self.path = path
         self._open: Database | None = None
-        self._readers = 0
-        """The number of Readers that use the memory map."""
+        self._transactions = 0
+        """The number of transactions. LMDB crashes if the environment is closed while another thread uses one."""
         self._unwanted = False
-        """Whether `close` was called while Readers used the memory map, so that the last of them closes the
-        environment."""
+        """Whether `close` was called during transactions, so that the end of the last one closes the environment."""
 
     def opened(self) -> Database:
         """The open environment; read-only if its file must not be written. Raises the errors of lmdb."""
@@ -78,25 +77,25 @@ class Environment:
             return self._open
 
     def close(self) -> None:
-        """Closes the environment. If Readers use the memory map, it is closed when the last of them is closed."""
+        """Closes the environment, during transactions as soon as the last of them has ended."""
         with _lock:
-            self._unwanted = self._readers > 0
+            self._unwanted = self._transactions > 0
             self._close_unused()
 
     def _close_unused(self) -> None:
-        if self._open is not None and not self._readers:
+        if self._open is not None and not self._transactions:
             self._open.close()
             self._open = None
 
     def join(self) -> None:
-        """Counts a Reader: the environment stays open until it leaves."""
+        """Counts a transaction that is to begin: the environment stays open until it has ended (`leave`)."""
         with _lock:
-            self._readers += 1
+            self._transactions += 1
 
     def leave(self) -> None:
-        """Stops counting a Reader, whose transaction has ended."""
+        """Stops counting a transaction, which has ended."""
         with _lock:
-            self._readers -= 1
+            self._transactions -= 1
             if self._unwanted:
                 self._close_unused()
 
@@ -188,8 +187,13 @@ class LMDBStore(Store):
 
     @contextmanager
     def _transaction(self, key: str | None = None, *, write: bool = False) -> Iterator[Transaction]:
-        with self._answers(key), self._environment.opened().begin(write=write, buffers=True) as transaction:
-            yield transaction
+        with self._answers(key):
+            self._environment.join()
+            try:
+                with self._environment.opened().begin(write=write, buffers=True) as transaction:
+                    yield transaction
+            finally:
+                self._environment.leave()
 
     @contextmanager
     def _answers(self, key: str | None) -> Iterator[None]:
@@ -311,9 +315,8 @@ class LMDBStore(Store):
 
     def _flush(self) -> None:
         if self.writable:
-            with self._transaction():
-                pass  # if the environment cannot be opened, this raises the reason
-            self._environment.opened().sync(True)
+            with self._transaction():  # it keeps the environment open meanwhile
+                self._environment.opened().sync(True)
 
     def _erase(self, key: str) -> None:
         with self._transaction(key, write=True) as transaction:
