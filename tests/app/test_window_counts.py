@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import FrameType
 from typing import Any
 from unittest.mock import Mock
 
 import numpy as np
 import pytest
+import qtpy
 from qtpy.QtCore import QEvent, QModelIndex, QObject, QSize
 from qtpy.QtWidgets import QApplication
 
@@ -347,3 +350,41 @@ def test_tabs_behind_are_not_made_until_they_are_shown(robot: QtRobot, monkeypat
     session.set_tab("info")
     robot.wait(lambda: written[1].called and measured.called, "the description")
     assert "n2" in window.info.text.toPlainText()
+
+
+@pytest.mark.skipif(qtpy.PYSIDE6, reason="PySide6 gives Python's lock up for Qt's functions")
+@pytest.mark.parametrize("part", ["tree", "fields", "values"])
+def test_qt_takes_the_lock_once_to_paint_a_list(robot: QtRobot, part: str) -> None:
+    """Each time that Qt takes Python's lock it may wait for a worker that computes."""
+    window, session = robot.window, robot.session
+    if part == "tree":
+        robot.wait(lambda: len(robot.rows()) > MANY, "all rows")
+        view: Any = window.tree.view
+    elif part == "fields":
+        session.set_tab("attributes")
+        session.edit.show_way("fields")
+        view = window.form.view
+        robot.wait(lambda: window.form.model.size > 0 and view.isVisible(), "the fields")
+    else:
+        session.set_tab("values")
+        view = window.values.view
+        robot.wait(lambda: window.values.model.rowCount() > 0 and view.isVisible(), "the values")
+    whole(robot, "/stack")
+    here, direct, all_calls = sys._getframe().f_code, Counter[str](), Counter[str]()
+
+    def count(frame: FrameType, event: str, _: object) -> None:
+        if event == "call":
+            above = frame.f_back
+            all_calls[frame.f_code.co_qualname] += 1
+            direct[frame.f_code.co_qualname] += above is not None and above.f_code is here
+
+    model = view.model()
+    view.viewport().update()
+    sys.setprofile(count)
+    QApplication.processEvents()  # gives the lock up
+    model.layoutChanged.emit()
+    QApplication.processEvents()
+    sys.setprofile(None)
+    asked = f"{type(model).__name__}.data"
+    assert all_calls[asked] > 10, "it was painted"
+    assert direct[asked] == 0

@@ -22,11 +22,11 @@ from zarrscope_app.qt.toolkit.widgets import (
     QStackedWidget,
     QStyledItemDelegate,
     QToolButton,
-    QTreeView,
     QVBoxLayout,
     QWidget,
 )
 
+from . import kept_lock
 from .conflict import ConflictView
 from .find_bar import FindBar
 from .findings import FindingsView
@@ -65,7 +65,7 @@ class AttributesPane(QWidget):
         self._found = ""
         """The field of a section that the search has found."""
         self.model = FormModel(self)
-        self.view = QTreeView()
+        self.view = kept_lock.Tree()
         self.view.setModel(self.model)
         self.view.setItemDelegate(FormDelegate(self.view))
         self.view.setUniformRowHeights(True)

@@ -22,6 +22,8 @@ from .undo_keys import UndoKeys
 NAME, VALUE, KIND = range(3)
 CONTAINERS = ("list", "object")
 _ARROW = 48
+_PLAIN = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable  # combined once: Qt asks often
+_EDITABLE = _PLAIN | Qt.ItemFlag.ItemIsEditable
 
 
 def kind_width(view: QWidget) -> int:
@@ -115,18 +117,13 @@ class FormModel(QAbstractItemModel):
 
     def flags(self, index: QModelIndex) -> Any:
         field = self.field(index)
-        flags = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable
         if field is None or self.presenter is None:
-            return flags
-        if index.column() == VALUE and field.kind not in (*CONTAINERS, "null"):
-            flags |= Qt.ItemFlag.ItemIsEditable  # a text typed while it is read-only waits until it is open for writing
-        if self.presenter.brief.status is EditStatus.READ_ONLY:
-            return flags
-        if index.column() == KIND and len(field.kinds) > 1:
-            flags |= Qt.ItemFlag.ItemIsEditable
-        if index.column() == NAME and field.can_rename:
-            flags |= Qt.ItemFlag.ItemIsEditable
-        return flags
+            return _PLAIN
+        column = index.column()
+        if column == VALUE:  # a text typed while it is read-only waits until it is open for writing
+            return _PLAIN if field.kind in (*CONTAINERS, "null") else _EDITABLE
+        can_change = field.can_rename if column == NAME else len(field.kinds) > 1
+        return _EDITABLE if can_change and self.presenter.brief.status is not EditStatus.READ_ONLY else _PLAIN
 
     def data(self, index: QModelIndex, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         field = self.field(index)

@@ -28,12 +28,12 @@ from zarrscope_app.qt.toolkit.widgets import (
     QHBoxLayout,
     QPushButton,
     QSpinBox,
-    QTableView,
     QTextBrowser,
     QVBoxLayout,
     QWidget,
 )
 
+from . import kept_lock
 from .check_box import CheckBox
 from .chunks import fill
 from .text import Label, literal, tip
@@ -128,7 +128,7 @@ class ValuesPane(QWidget):
         super().__init__(parent)
         self._presenter: ValuesPresenter | None = None
         self.model = ValuesModel(self)
-        self.view = QTableView()
+        self.view = kept_lock.Table()
         self.view.setModel(self.model)
         self.view.setFont(fixed_font())
         self.view.setAccessibleName(LABELS["values"])

@@ -14,11 +14,11 @@ from zarrscope_app.qt.toolkit.widgets import (
     QLineEdit,
     QStyledItemDelegate,
     QStyleOptionViewItem,
-    QTreeView,
     QVBoxLayout,
     QWidget,
 )
 
+from . import kept_lock
 from .editors import is_typed
 from .theme import icon
 from .tree_model import TreeModel
@@ -367,7 +367,7 @@ class _RowPainter(QStyledItemDelegate):
             option.text = ""
 
 
-class _View(QTreeView):
+class _View(kept_lock.Tree):
     end_wanted = Signal()
     all_wanted = Signal()
 
