@@ -11,6 +11,7 @@ import signal
 import stat
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -68,6 +69,41 @@ def another_process(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
 
 def files(settings: FileSettings) -> list[Path]:
     return sorted(settings._file("x").parent.glob("unsaved-*"))
+
+
+class HeldSettings(FileSettings):
+    """The first text is stored as soon as `free` is set."""
+
+    def __init__(self, place: Path) -> None:
+        super().__init__(place)
+        self.begun, self.free, self.ended = threading.Event(), threading.Event(), threading.Event()
+
+    def store(self, name: str, text: str) -> None:
+        first = not self.begun.is_set()
+        self.begun.set()
+        if first:
+            self.free.wait(ENDS)
+        super().store(name, text)
+        if first:
+            self.ended.set()
+
+
+@pytest.mark.parametrize("end", ["close", "drop"])
+def test_the_last_edits_are_stored_though_an_earlier_write_still_runs(end: str, tmp_path: Path, shelf: Shelf) -> None:
+    mailbox, settings = Mailbox(), HeldSettings(tmp_path / "held")
+    session = Session(shelf.address, mailbox, path="/g", writable=True)
+    session.keep_edits(settings)
+    mailbox.run_until(lambda: session.edit.field("/note") is not None)
+    session.edit.edit("/note", "first")
+    mailbox.run_until(settings.begun.is_set)
+    session.edit.edit("/note", "last")
+    threading.Timer(0.2, settings.free.set).start()
+    if end == "drop":
+        session.discard_edits()
+    session.close()
+    assert settings.ended.wait(ENDS)
+    kept = [file.read_text() for file in files(settings)]
+    assert ["last" in text for text in kept] == ([True] if end == "close" else [])
 
 
 @pytest.mark.parametrize("typed", ['{"note": 1,', '{"note": 1}'])
@@ -212,7 +248,7 @@ def test_addresses_in_the_files_have_no_secrets(settings: FileSettings) -> None:
     session.keep_edits(settings)
     kept = session.rescue
     assert kept is not None
-    kept._write('{"/": {"changes": [["/a", "1"]], "typed": {}}}')
+    kept._version('{"/": {"changes": [["/a", "1"]], "typed": {}}}')()
     (file,) = files(settings)
     text = file.read_text() + file.name
     assert "127.0.0.1" in text

@@ -13,7 +13,7 @@ import json
 import os
 import platform
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from hashlib import blake2b
@@ -26,6 +26,7 @@ from zarrscope.jsondoc.document import Document
 from zarrscope.model.frozen import frozen
 from zarrscope.nodes.document_keys import attributes_pointer
 from zarrscope.nodes.mending import whole_document
+from zarrscope.runtime.keyed_locks import KeyedLocks
 from zarrscope.runtime.threads import JobResult, Owner
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form.draft import Draft, differences
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
     from zarrscope_app.presenters.form.presenter import EditPresenter
 
 VERSION = 1
+LAST_WRITE_SECONDS = 5.0
+"""The seconds that the end of a session waits for a write of earlier edits that still runs."""
 _counted = count(1)
 _open: set[str] = set()
 """Names of the files of open sessions of this process."""
@@ -71,6 +74,9 @@ class Rescue:
         self._stored: str | None = None
         """The drafts as last stored; None if there is no file."""
         self._busy = self._hidden = self._closed = False
+        self._files = KeyedLocks()
+        self._decided = self._done = 0
+        """The number of the latest version of the file that was decided on, and of the one that is there."""
         self._found: list[RescuedEdits] = []
         self._wanted = False
         self._begin(url)
@@ -143,7 +149,8 @@ class Rescue:
             self._busy, self._stored = False, drafts
             self._keep()
 
-        self._owner.fetch(lambda: self._write(drafts), done)
+        write = self._version(drafts)
+        self._owner.fetch(write, done)
 
     def _drafts(self) -> str | None:
         """The drafts and the waiting texts as members of a JSON object; None if there are none."""
@@ -154,25 +161,38 @@ class Rescue:
         ]
         return f'"drafts": {json.dumps(found)}, "waiting": {json.dumps(waiting)}' if found or waiting else None
 
-    def _write(self, drafts: str | None) -> None:
-        if drafts is None:
-            self._settings.remove(self._name)
-            return
-        about = {"zarrscope": VERSION, "url": self._url, "when": f"{datetime.now():%Y-%m-%d %H:%M}",
-                 "process": os.getpid(), "host": platform.node()}  # fmt: skip
-        self._settings.store(self._name, f"{json.dumps(about)[:-1]}, {drafts}}}")
+    def _version(self, drafts: str | None) -> Callable[[], None]:
+        """A function that stores the drafts in the file, or removes the file if they are None. Of several, in whatever
+        order they end, the one that was asked for last decides."""
+        self._decided += 1
+        number, name, url = self._decided, self._name, self._url
+
+        def write() -> None:
+            # A write that still waits for its disk is not waited for without end.
+            with self._files.hold(name, timeout=LAST_WRITE_SECONDS):
+                if number < self._done:
+                    return
+                self._done = number
+                if drafts is None:
+                    self._settings.remove(name)
+                    return
+                about = {"zarrscope": VERSION, "url": url, "when": f"{datetime.now():%Y-%m-%d %H:%M}",
+                         "process": os.getpid(), "host": platform.node()}  # fmt: skip
+                self._settings.store(name, f"{json.dumps(about)[:-1]}, {drafts}}}")
+
+        return write
 
     def close(self) -> None:
         """Called when the session ends; stores unsaved edits at once."""
         if not self._closed:
             self._closed = True
-            self._write(self._drafts())
+            self._version(self._drafts())()
             _open.discard(self._name)
 
     def drop(self) -> None:
         """Drops the unsaved edits, as the person decided."""
         self._closed = True
-        self._settings.remove(self._name)
+        self._version(None)()
         _open.discard(self._name)
 
     # ------------------------------------------------------------------ offering
@@ -238,7 +258,7 @@ class Rescue:
             if failure is None:
                 if not self._closed:
                     # Written before older files are removed, so that a crash loses nothing.
-                    self._write(self._drafts())
+                    self._version(self._drafts())()
                 for kept in found:
                     self._settings.remove(kept.name)
                 self._found = []
