@@ -65,7 +65,7 @@ class AttributesPane(QWidget):
         self._found = ""
         """The field of a section that the search has found."""
         self.model = FormModel(self)
-        self.view = kept_lock.Tree()
+        self.view = kept_lock.TreeView()
         self.view.setModel(self.model)
         self.view.setItemDelegate(FormDelegate(self.view))
         self.view.setUniformRowHeights(True)

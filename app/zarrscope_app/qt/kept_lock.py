@@ -32,11 +32,11 @@ class KeepsLock(_View):
         return super().viewportEvent(event)
 
 
-class Tree(KeepsLock, QTreeView):
+class TreeView(KeepsLock, QTreeView):
     """A tree that keeps the lock."""
 
 
-class Table(KeepsLock, QTableView):
+class TableView(KeepsLock, QTableView):
     """A table that keeps the lock, with headers that do."""
 
     def __init__(self, parent: QWidget | None = None) -> None:

@@ -128,7 +128,7 @@ class ValuesPane(QWidget):
         super().__init__(parent)
         self._presenter: ValuesPresenter | None = None
         self.model = ValuesModel(self)
-        self.view = kept_lock.Table()
+        self.view = kept_lock.TableView()
         self.view.setModel(self.model)
         self.view.setFont(fixed_font())
         self.view.setAccessibleName(LABELS["values"])

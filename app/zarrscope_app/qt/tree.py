@@ -367,7 +367,7 @@ class _RowPainter(QStyledItemDelegate):
             option.text = ""
 
 
-class _View(kept_lock.Tree):
+class _View(kept_lock.TreeView):
     end_wanted = Signal()
     all_wanted = Signal()
 
