@@ -23,8 +23,8 @@ class FormLines(Lines):
     """The fields of the attributes as lines. `cursor` counts fields. A remark on a section, or an error, that is longer
     than its line is folded beneath it.
 
-    If the field under the cursor is removed and comes back by an undo, the cursor returns to it. Otherwise the next key
-    would act on another field, if the removal was painted in between.
+    If the field under the cursor is removed and comes back by an undo, the cursor returns to it before the next key,
+    whether the form was painted after the removal, after the undo, or after neither.
     """
 
     def __init__(self, session: Session, *, id: str) -> None:
@@ -98,6 +98,11 @@ class FormLines(Lines):
 
     # ------------------------------------------------------------------ the cursor
     def show(self) -> None:
+        self._settle()
+        super().show()
+
+    def _settle(self) -> None:
+        """Puts the cursor on a field: on that to which it was moved, if this is at its place again."""
         fields = self.session.edit.state.fields
         self.cursor = max(0, min(self.cursor, len(fields) - 1))
         at, pointer = self._at
@@ -105,16 +110,15 @@ class FormLines(Lines):
             self._at = (at, fields[at].pointer)
         elif at < len(fields) and fields[at].pointer == pointer:
             self.cursor = at
-        super().show()
 
     def move(self, to: int) -> None:
         """Moves the cursor to a field, and scrolls it into sight with the lines beneath it."""
-        self.cursor = max(0, min(to, len(self.session.edit.state.fields) - 1))
+        fields = self.session.edit.state.fields
+        self.cursor = max(0, min(to, len(fields) - 1))
+        self._at = (self.cursor, fields[self.cursor].pointer if fields else "")
         first, following = self._line_of(self.cursor), self._line_of(self.cursor + 1)
         self.scroll_to_region(Region(0, first, 1, max(1, following - first)), animate=False)
         self.refresh()
-        field = self.field()
-        self._at = (self.cursor, field.pointer if field is not None else "")
         self.post_message(self.Moved())
 
     def follow(self, session: Session) -> None:
@@ -129,6 +133,7 @@ class FormLines(Lines):
 
     def key(self, event: events.Key) -> bool:
         """Moves also to the next or the previous section."""
+        self._settle()
         by = {"ctrl+down": 1, "ctrl+up": -1}.get(event.key)
         if by is None:
             return super().key(event)
@@ -149,6 +154,7 @@ class FormLines(Lines):
 
     def field(self) -> Field | None:
         """The field under the cursor; None if there are no fields."""
+        self._settle()
         fields = self.session.edit.state.fields
         return fields[self.cursor] if self.cursor < len(fields) else None
 
