@@ -1,4 +1,4 @@
-"""Real shells in a pseudo-terminal complete verbs, options and files after the one line that the guide names."""
+"""Real shells in a pseudo-terminal complete verbs, options, files and nodes after the one line that the guide names."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 import shlex
 import shutil
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,11 +14,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 import machine
+import zarrscope
 
 if sys.platform == "win32":
     pytest.skip("pseudo-terminals are POSIX", allow_module_level=True)
 
+from contracts.journeys import SECONDS
 from terminals import terminals
+from zarrscope_app.cli.node_paths import node_paths
 
 if TYPE_CHECKING:
     from terminals import Terminal
@@ -26,9 +30,14 @@ GUIDE = machine.ROOT / "resources" / "docs" / "terminal.md"
 
 # Completion asks the real program; a call records its arguments, so that the completed line can be compared.
 PROGRAM = """#!/bin/sh
-if [ -n "$_ZARRSCOPE_COMPLETE" ]; then exec {python} -m zarrscope_app "$@"; fi
+if [ -n "$_ZARRSCOPE_COMPLETE" ]; then exec {python} -c "$PATIENT" "$@"; fi
 printf '%s\\n' "$@" >"$RECORD.part"
 mv "$RECORD.part" "$RECORD"
+"""
+PATIENT = """
+from zarrscope_app.cli import main, node_paths
+node_paths.SECONDS = 60  # a busy machine takes longer
+main()
 """
 PROMPT = {"bash": "PS1='ready> '", "zsh": "PS1='ready> '", "fish": "function fish_prompt; echo -n 'ready> '; end"}
 
@@ -49,6 +58,9 @@ class Shell:
         program.write_text(PROGRAM.format(python=shlex.quote(sys.executable)), encoding="utf-8")
         program.chmod(0o755)
         (home / "cells of mice.zarr").mkdir()
+        with zarrscope.open(home / "two.zarr", "w-") as h:
+            for path in ("/raw", "/labels/nuclei", "/labels/membranes", "/plates"):
+                h.create_group(path)
         named, line = line_for(shell)
         settings = home / named.removeprefix("~/")
         settings.parent.mkdir(parents=True, exist_ok=True)
@@ -68,6 +80,7 @@ class Shell:
             XDG_DATA_HOME=str(home / ".local"),
             PATH=f"{program.parent}:{Path(sys.executable).parent}:/usr/bin:/bin",
             RECORD=str(self._record),
+            PATIENT=PATIENT,
         )
         self.terminal.sees("ready> ")
 
@@ -91,7 +104,40 @@ def shell(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Shell]:
         ("zarrscope ls --lon\t", ["ls", "--long"]),
         ("zarrscope attrs s\t --dr\t", ["attrs", "set", "--dry-run"]),
         ("zarrscope tree cel\t", ["tree", "cells of mice.zarr"]),
+        ("zarrscope info two.zarr ra\t", ["info", "two.zarr", "raw"]),
+        ("zarrscope attrs two.zarr /la\t/nu\t", ["attrs", "two.zarr", "/labels/nuclei"]),
     ],
 )
-def test_the_shell_completes_verbs_options_and_files(shell: Shell, keys: str, arguments: list[str]) -> None:
+def test_the_shell_completes_verbs_options_files_and_nodes(shell: Shell, keys: str, arguments: list[str]) -> None:
     assert [argument.rstrip("/") for argument in shell.called(keys)] == arguments
+
+
+def test_only_nodes_of_this_computer_are_proposed_and_nothing_is_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with zarrscope.open(tmp_path / "a.zarr", "w-") as h:
+        for path in ("/raw", "/labels/nuclei", "/labels/old", "/with space", "/$HOME", "/lines"):
+            h.create_group(path)
+    place = str(tmp_path / "a.zarr")
+    monkeypatch.setattr("zarrscope_app.cli.node_paths.SECONDS", 6 * SECONDS)
+    assert sorted(node_paths(place, "")) == ["labels", "lines", "raw"]
+    assert sorted(node_paths(place, "la")) == ["labels", "labels/nuclei", "labels/old"]
+    assert node_paths(place, "/labels/n") == ["/labels/nuclei"]
+    assert node_paths(place, "raw/x") == []
+    (tmp_path / "empty").mkdir()
+    assert node_paths(str(tmp_path / "empty"), "") == node_paths(str(tmp_path / "none.zarr"), "") == []
+    monkeypatch.setattr("zarrscope.nodes.opening.open", lambda *_: pytest.fail("nothing elsewhere is opened"))
+    assert node_paths("https://127.0.0.1:9/a.zarr", "") == node_paths("sftp://host/a.zarr", "") == []
+
+
+def test_a_disk_that_does_not_answer_keeps_nobody_waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    answer = threading.Event()
+
+    def open_late(_: str) -> None:
+        answer.wait()
+        raise OSError("the disk is gone")
+
+    monkeypatch.setattr("zarrscope.nodes.opening.open", open_late)
+    monkeypatch.setattr("zarrscope_app.cli.node_paths.SECONDS", 0.01)
+    assert node_paths(str(tmp_path), "") == []
+    answer.set()

@@ -21,6 +21,7 @@ from zarrscope.runtime.interrupts import uninterrupted
 from zarrscope_app.cli.color import option as color_option
 from zarrscope_app.cli.ending import timeout_option
 from zarrscope_app.cli.hints import swapped_sentence
+from zarrscope_app.cli.node_paths import NodeType
 from zarrscope_app.cli.plain import option as plain_option
 from zarrscope_app.cli.streams import outlive_reader
 from zarrscope_app.cli.waiting import telling_waits
@@ -172,6 +173,8 @@ def with_common_options(command: click.Command) -> click.Command:
         for parameter in command.params:
             if parameter.name in _COMPLETED and parameter.type is click.STRING:
                 parameter.type = PlaceType()
+            elif parameter.name == "node" and isinstance(parameter, click.Argument):
+                parameter.type = NodeType()
         command.params += [color_option(), plain_option(), timeout_option()]
         if command.name not in _APPLICATIONS:
             assert command.callback is not None
