@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +15,7 @@ from qtpy.QtCore import QPoint, Qt
 from contracts.journeys import Shelf
 from qt_robot import QtRobot
 from zarrscope.nodes.opening import open as open_hierarchy
-from zarrscope_app.presenters.image import solid
+from zarrscope_app.presenters.image import solid, words
 from zarrscope_app.presenters.image.oblique import radius, shear, turn, view_transform, warp
 from zarrscope_app.presenters.image.painting import GREY
 
@@ -127,3 +129,24 @@ def test_what_is_too_large_is_thinned_or_refused(robot: QtRobot, monkeypatch: py
     robot.window.run("solid")
     assert "napari" in found.state.sentence
     assert found.state.rgb is None
+
+
+def test_the_export_of_the_view_is_the_volume_that_is_seen(robot: QtRobot, tmp_path: Path) -> None:
+    tifffile = pytest.importorskip("tifffile")
+    export = robot.session.export
+    robot.window.run("solid")
+    found = robot.window.image.solid.solid
+    assert found is not None
+    robot.wait(lambda: found.settled and found.state.rgb is not None, "the picture")
+    target = str(tmp_path / "volume.tif")
+    export.choose("view", "tiff", target)
+    robot.wait(lambda: export.state.ready, "the export is prepared")
+    assert list(export.state.notes) == [words.SOLID_WRITTEN]
+    export.run()
+    robot.wait(lambda: os.path.exists(target), "the file")
+    seen: Any = found.state.rgb
+    assert np.array_equal(tifffile.imread(target), seen)
+    robot.window.run("solid")
+    export.choose("view", "png", str(tmp_path / "plane.png"))
+    robot.wait(lambda: export.state.ready, "the export of the plane")
+    assert not export.state.notes

@@ -181,6 +181,7 @@ class Solid:
         self._state = state = replace(self._state, **told)
         shown = solid_member(state.azimuth, state.elevation, state.zoom) if state.open else None
         self.main.solid_and_blend.tell("solid", shown)
+        self.main.solid_and_blend.picture = state.rgb if state.open else None
         self.changed.emit()
 
     def _follow(self) -> None:

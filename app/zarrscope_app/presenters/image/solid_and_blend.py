@@ -14,12 +14,16 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 from psygnal import Signal
 
 NOT_DRAWN = {
     "solid": "The view shows the volume in three dimensions; the window, napari and zarrscope render draw that.",
     "blend": "The view lays another image over this one; the window draws that.",
 }
+NOT_WRITTEN = "The image that lies over this one is not written."
+"""A note of the export of a view with a blend, which only the screen of the window shows."""
 NEAREST, FARTHEST = 16.0, 0.5
 """Limits of the zoom factor in three dimensions; at 1 the whole volume is visible."""
 MOST_CHARACTERS = 1 << 12
@@ -36,11 +40,14 @@ class SolidAndBlend:
         self.members: dict[str, dict[str, Any]] = {}
         self.drawn: set[str] = set()
         self._asked: set[str] = set()
+        self.picture: npt.NDArray[np.uint8] | None = None
+        """The volume as it is drawn in place of the plane; None while it is not drawn."""
 
     def clear(self) -> None:
         """Drops all members; called when another image is displayed."""
         self.members.clear()
         self._asked.clear()
+        self.picture = None
 
     def tell(self, name: str, member: dict[str, Any] | None) -> None:
         """Called by the presenter that draws a member, when the member has changed; None if it is not drawn any

@@ -18,6 +18,7 @@ from zarrscope_app.presenters.units import METRES, SECONDS
 
 MOST_PROPERTIES = 8
 READING_SOLID = "Reading the volume…"
+SOLID_WRITTEN = "The volume, as it stands on the screen."
 NO_SOLID = "This picture has no third axis."
 NO_SOLID_OF_KIND = "Only numbers have a maximum; labels, texts and times have none."
 PARTS = {"magnitude": "magnitude", "phase": "phase", "real": "real part", "imaginary": "imaginary part"}

@@ -27,9 +27,11 @@ from zarrscope.view.png import png
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.absent_chunks import AbsentChunks
 from zarrscope_app.presenters.coalesce import CoalescedCall
+from zarrscope_app.presenters.image import words
 from zarrscope_app.presenters.image.fuller_picture import FullerPicture
 from zarrscope_app.presenters.image.measuring import MeasuredPlane, measured_window
 from zarrscope_app.presenters.image.presenter import SlicePresenter
+from zarrscope_app.presenters.image.solid_and_blend import NOT_WRITTEN
 from zarrscope_app.presenters.jobs import JobsPresenter, Report
 from zarrscope_app.presenters.session.view_models import SessionState
 from zarrscope_app.presenters.values import ValuesPresenter
@@ -228,13 +230,20 @@ class ExportPresenter:
         if look is not None:
             self._prepare_by(look)
             return
+        more = self._session.slice.solid_and_blend
 
         def painted(picture: npt.NDArray[np.uint8], note: str) -> None:
             self._painting = None
-            self._prepare_by(lambda: prepared_picture(picture, target, (note,) if note else ()))
+            blend = NOT_WRITTEN if "blend" in more.drawn & more.members.keys() else ""
+            self._prepare_by(lambda: prepared_picture(picture, target, tuple(filter(None, (note, blend)))))
 
-        self._painting = FullerPicture(self._session.slice, painted)
-        self._painting.start()
+        if more.picture is not None:
+            painted(more.picture, words.SOLID_WRITTEN)
+        elif "solid" in more.drawn & more.members.keys():
+            self.state = replace(self.state, sentence=words.READING_SOLID, looking=False, ready=False)
+        else:
+            self._painting = FullerPicture(self._session.slice, painted)
+            self._painting.start()
 
     def _prepare_by(self, look: Callable[[], Prepared]) -> None:
         def done(outcome: JobResult[Prepared]) -> None:
