@@ -19,8 +19,8 @@ from narrowing import not_none
 from zarrscope_app.cli import cli
 from zarrscope_app.presenters import strings_terminal
 from zarrscope_app.presenters.commands import FOOTERS
-from zarrscope_app.tui.characters import CellRendering, cells_of, dithered_16, dithered_256, steadied, text_of
-from zarrscope_app.tui.inline_pictures import kitty, sixel, through_tmux
+from zarrscope_app.tui.characters import GROUND, CellRendering, cells_of, dithered_16, dithered_256, steadied, text_of
+from zarrscope_app.tui.inline_pictures import kitty, palette, sixel, through_tmux
 from zarrscope_app.tui.line_drawing import plotted
 from zarrscope_app.tui.terminal import Answers, questions, read_answers, terminal, worth_asking
 
@@ -35,6 +35,10 @@ RAMP = np.stack(np.broadcast_arrays(*np.ogrid[0:256:4, 0:256:4], 128), axis=-1).
         (XTERM, b"\x1b[?62;22c", "256"),
         (XTERM, b"\x1bP1+r524742\x1b\\\x1b[?62;22c", "truecolor"),
         (XTERM, b"\x1bP0+r524742\x1b\\\x1b[?62c", "256"),
+        (XTERM, b"\x1bP0+r524742\x1b\\\x1bP>|kitty(0.26.5)\x1b\\\x1b[?62;c", "truecolor"),
+        ({"TERM": "xterm"}, b"\x1bP>|XTerm(379)\x1b\\\x1b[?63;1;2;4;6;9;15;16;22;28c", "truecolor"),
+        ({"TERM": "xterm"}, b"\x1bP>|XTerm(330)\x1b\\\x1b[?62c", "16"),
+        ({"TERM": "tmux-256color", "TMUX": "x"}, b"\x1bP>|tmux 3.4\x1b\\\x1b[?1;2c", "256"),
         ({**XTERM, "COLORTERM": "truecolor"}, b"", "truecolor"),
         ({**XTERM, "NO_COLOR": "1", "COLORTERM": "truecolor"}, b"", "mono"),
         ({"TERM": "linux"}, b"", "16"),
@@ -215,6 +219,15 @@ def test_noise_of_the_background_is_not_drawn_out_into_streaks() -> None:
     assert not steadied(noise, None, 10).any(), "all of it is black"
 
 
+def test_the_edge_of_the_image_is_not_drawn_out_over_the_margin() -> None:
+    rgb = np.full((4, 12, 3), GROUND, np.uint8)
+    rgb[2:, :6] = (40, 30, 22)
+    before = np.full_like(rgb, 40)
+    for shown in (steadied(rgb, None, 20), steadied(rgb, before, 20)):
+        assert len({tuple(pixel) for pixel in shown[:, 6:].reshape(-1, 3).tolist()}) == 1
+        assert np.abs(shown[:, 6:].astype(int) - GROUND).max() <= 2
+
+
 def test_a_steadied_picture_takes_few_bytes() -> None:
     """For noise that differs little from plane to plane, a step sends less than half the bytes of exact colours."""
     chance = np.random.default_rng(3)
@@ -259,7 +272,20 @@ def test_sixels_make_the_picture() -> None:
                         if ord(sign) - 63 >> bit & 1:
                             drawn[band * 6 + bit, x] = colors[number]
                     x += 1
-    assert np.abs(drawn - dithered_256(picture)).max() <= 2
+    assert np.abs(drawn - picture.astype(int)).max() <= 2
+
+
+def test_a_picture_of_many_colours_gets_those_that_it_has_most() -> None:
+    y, x = np.mgrid[:128, :128]
+    picture = np.stack([y * 2, x * 2, (y + x) // 2], axis=-1).astype(np.uint8)
+    picture[60:63, 60:63] = (255, 255, 0)
+    colors, numbers = palette(picture)
+    assert len(colors) == 256
+    shown = colors[numbers].astype(int)
+    off = np.abs(shown - picture)
+    dithered = np.abs(dithered_256(picture).astype(int) - picture)
+    assert off.mean() < 0.3 * dithered.mean()
+    assert np.abs(shown[61, 61] - (255, 255, 0)).max() < 8, "a small bright object keeps its colour"
 
 
 def test_tmux_gets_it_wrapped() -> None:
@@ -305,7 +331,7 @@ def test_show_draws_a_picture(place: str) -> None:
     )
 
 
-@pytest.mark.parametrize("drawing", ["kitty", "iterm2"])
+@pytest.mark.parametrize("drawing", ["kitty", "iterm2", "sixel"])
 def test_show_sends_no_more_pixels_than_have_room(tmp_path: Path, drawing: str) -> None:
     """A plane of 1024² went whole over the line, 2.3 MB, although 760² had room."""
     plane = np.zeros((1024, 1024), "u1")
@@ -321,6 +347,9 @@ def test_show_sends_no_more_pixels_than_have_room(tmp_path: Path, drawing: str) 
         size = tuple(int(not_none(re.search(rf"{side}=(\d+)", parts[0][0]))[1]) for side in "vs")
         pixels = zlib.decompress(base64.b64decode("".join(text for _, text in parts)))
         assert np.frombuffer(pixels, "u1").min() > 0, "each pixel is the average of those that it covers"
+    elif drawing == "sixel":
+        size = tuple(int(not_none(re.search(rf'"1;1;{at}', told))[1]) for at in (r"\d+;(\d+)", r"(\d+)"))
+        assert all(int(level) > 0 for level in re.findall(r"#\d+;2;(\d+)", told)), "each is the average, as above"
     else:
         file = base64.b64decode(told.partition(":")[2])
         size = int.from_bytes(file[20:24], "big"), int.from_bytes(file[16:20], "big")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from zarrscope.nodes.array import Array
 from zarrscope.nodes.group import Group
 from zarrscope.view.image import Image, Level, default_image, default_window, find_images, level_for
-from zarrscope.view.render import NOT_A_NUMBER, ChannelDisplay, Picture, label_colors, overlay
+from zarrscope.view.render import NOT_A_NUMBER, ChannelDisplay, Picture, averaged, label_colors, overlay
 from zarrscope.view.render import render as blend
 from zarrscope_app.cli.console import Failed, say
 
@@ -182,12 +182,3 @@ class ImageDrawing:
         if step <= 1:
             return picture
         return averaged(picture, *(np.arange(0, length, step) for length in picture.shape[:2]))
-
-
-def averaged(picture: Picture, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> Picture:
-    """The averages of the blocks of a picture that begin at these rows and columns."""
-    total = picture.astype(np.uint32)
-    for axis, starts in enumerate((rows, columns)):
-        sizes = np.diff(starts, append=picture.shape[axis])
-        total = np.add.reduceat(total, starts, axis=axis) // sizes.reshape((-1, 1, 1) if axis == 0 else (1, -1, 1))
-    return total.astype(np.uint8)

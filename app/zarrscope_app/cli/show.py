@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -79,17 +81,17 @@ def show(
     _, found = opened(url, node, **how)
     part = placed(parts, found)
     room = _room(columns, lines)
-    terminal = _terminal(drawing)
-    if found.kind == "array" and found.ndim == 1:
-        _show_line(found, part, room, terminal)
-        return
-    from zarrscope_app.cli.drawing import ImageDrawing, image_to_draw
+    with _asked(drawing) as terminal:
+        if found.kind == "array" and found.ndim == 1:
+            _show_line(found, part, room, terminal)
+            return
+        from zarrscope_app.cli.drawing import ImageDrawing, image_to_draw
 
-    image = image_to_draw(found, url)
-    own = terminal.drawing in ("kitty", "iterm2", "sixel")
-    most = max(room[0] * terminal.cell[0], room[1] * terminal.cell[1]) if own else max(room[0] * 4, room[1] * 2)
-    picture = ImageDrawing(image, part, max(16, min(LONGEST, most)), level, labels).paint()
-    _draw(picture, room, terminal)
+        image = image_to_draw(found, url)
+        own = terminal.drawing in ("kitty", "iterm2", "sixel")
+        most = max(room[0] * terminal.cell[0], room[1] * terminal.cell[1]) if own else max(room[0] * 4, room[1] * 2)
+        picture = ImageDrawing(image, part, max(16, min(LONGEST, most)), level, labels).paint()
+        _draw(picture, room, terminal)
 
 
 def _room(columns: int | None, lines: int | None) -> tuple[int, int]:
@@ -100,8 +102,10 @@ def _room(columns: int | None, lines: int | None) -> tuple[int, int]:
     return lines or max(2, size.lines - 2), columns or max(8, size.columns)
 
 
-def _terminal(drawing: str) -> Terminal:
-    from zarrscope_app.tui.terminal import Answers, ask, terminal, worth_asking
+@contextmanager
+def _asked(drawing: str) -> Iterator[Terminal]:
+    """A context with the abilities of the terminal, which is asked for them."""
+    from zarrscope_app.tui.terminal import Answers, ask, terminal, with_cell, without_late_answers, worth_asking
 
     environ, tty = os.environ, sys.stdout.isatty() and sys.stderr.isatty() and sys.stdin.isatty()
     told = chosen()
@@ -111,26 +115,36 @@ def _terminal(drawing: str) -> Terminal:
     if told == "auto" and not sys.stdout.isatty():
         told = "never"
     encoding = sys.stdout.encoding or "utf-8"
-    return terminal(environ, answers, encoding=encoding, colors=told, drawing=drawing)
+    with without_late_answers(answers):
+        yield terminal(environ, with_cell(answers), encoding=encoding, colors=told, drawing=drawing)
+        sys.stdout.flush()
 
 
 def _fitted(picture: npt.NDArray[np.uint8], height: int, width: int) -> tuple[npt.NDArray[np.uint8], int, int]:
     """The picture scaled to fit `height` by `width` square pixels, as (picture, its height, its width)."""
     import numpy as np
 
+    h, w = _fitting(picture, height, width)
+    small = _shrunk(picture, h, w)
+    rows, columns = np.arange(h) * small.shape[0] // h, np.arange(w) * small.shape[1] // w
+    return small[rows][:, columns], h, w
+
+
+def _fitting(picture: npt.NDArray[np.uint8], height: int, width: int) -> tuple[int, int]:
+    """The size of the picture that fits `height` by `width` square pixels."""
     scale = min(height / picture.shape[0], width / picture.shape[1])
-    h, w = max(1, round(picture.shape[0] * scale)), max(1, round(picture.shape[1] * scale))
-    rows, columns = np.arange(h) * picture.shape[0] // h, np.arange(w) * picture.shape[1] // w
-    return picture[rows][:, columns], h, w
+    return max(1, round(picture.shape[0] * scale)), max(1, round(picture.shape[1] * scale))
 
 
 def _shrunk(picture: npt.NDArray[np.uint8], height: int, width: int) -> npt.NDArray[np.uint8]:
-    """The picture with at most `height` by `width` pixels, each the average of those that it covers: fewer bytes for a
-    slow line than the whole picture, and no thin line is lost."""
+    """The picture with at most `height` by `width` pixels, each the average of those that it covers, so that no thin
+    line is lost."""
     import numpy as np
 
-    from zarrscope_app.cli.drawing import averaged
+    from zarrscope.view.render import averaged
 
+    if picture.shape[0] <= height and picture.shape[1] <= width:
+        return picture
     sizes = zip(picture.shape[:2], (height, width), strict=True)
     return averaged(picture, *(np.arange(min(most, length)) * length // min(most, length) for length, most in sizes))
 
@@ -161,10 +175,12 @@ def _draw_own(picture: npt.NDArray[np.uint8], lines: int, columns: int, terminal
     from zarrscope_app.tui.inline_pictures import drawn
 
     cell_height, cell_width = terminal.cell
-    fitted, h, w = _fitted(picture, lines * cell_height, columns * cell_width)
+    room = lines * cell_height, columns * cell_width
+    h, w = _fitting(picture, *room)
     over = max(1, -(-h // cell_height)), max(1, -(-w // cell_width))
-    # These terminals enlarge a picture, but shrinking it here saves bytes; sixel needs the pixels of the screen.
-    steer_stdout(drawn(fitted if terminal.drawing == "sixel" else _shrunk(picture, h, w), over, terminal))
+    # Sixel needs the pixels of the screen; kitty and iTerm2 enlarge a picture themselves, which saves bytes.
+    sent = _fitted(picture, *room)[0] if terminal.drawing == "sixel" else _shrunk(picture, h, w)
+    steer_stdout(drawn(sent, over, terminal))
     sys.stdout.write("\n" * over[0] if terminal.drawing == "kitty" else "\n")
 
 

@@ -109,12 +109,12 @@ class Looking:
 def look_at_terminal(colors: str, drawing: str, theme: str = "auto") -> Terminal:
     """Finds the terminal's abilities. Textual gets the colours by TEXTUAL_COLOR_SYSTEM, which it reads when it is
     imported."""
-    from zarrscope_app.tui.terminal import Answers, ask, known_colors, terminal, worth_asking
+    from zarrscope_app.tui.terminal import Answers, ask, known_colors, terminal, with_cell, worth_asking
 
     told = colors not in ("auto", "always") and drawing != "auto"
     known = known_colors(os.environ) is not None and drawing != "auto"
     needless = (told or known) and theme != "auto"
-    answers = ask() if worth_asking(os.environ) and not needless else Answers()
+    answers = with_cell(ask() if worth_asking(os.environ) and not needless else Answers())
     encoding = getattr(sys.__stderr__, "encoding", None) or "utf-8"
     found = terminal(os.environ, answers, encoding=encoding, colors=colors, drawing=drawing)
     os.environ["TEXTUAL_COLOR_SYSTEM"] = {"16": "standard", "mono": "standard"}.get(found.colors, found.colors)

@@ -94,8 +94,8 @@ class CellRendering:
 def steadied(rgb: Rgb, before: Rgb | None, tolerance: int) -> Rgb:
     """The picture with fewer and shorter changes of colour. A cell close to the displayed one keeps its colours. In
     other cells a pixel gets the colour of its left neighbour, or else of the other pixel of its cell, or else the
-    colour with the shortest sequence, whichever is close. Pixels close to black become black: noise of the background
-    would be drawn out into streaks.
+    colour with the shortest sequence, whichever is close. Pixels close to black become black, and those outside the
+    image keep their grey: noise of the background, and the edge of the image, would be drawn out into streaks.
 
     No pixel changes by more than `tolerance`. A step through a volume then takes half of the bytes.
     """
@@ -103,12 +103,13 @@ def steadied(rgb: Rgb, before: Rgb | None, tolerance: int) -> Rgb:
     found = _shortest(wanted, tolerance)
     black = (wanted <= tolerance).all(axis=2)
     found[black] = 0
+    outside = (wanted == GROUND).all(axis=2)
     kept = np.zeros(rgb.shape[:2], bool)
     if before is not None and before.shape == rgb.shape:
-        kept = (np.abs(wanted - before) <= tolerance).all(axis=2)
+        kept = ~outside & (np.abs(wanted - before) <= tolerance).all(axis=2)
         found[kept] = before[kept]
     kept = np.repeat(kept[0::2] & kept[1::2], 2, axis=0)  # a cell is written as a whole
-    free = ~kept & ~black
+    free = ~kept & ~black & ~outside
     for x in range(rgb.shape[1]):
         here, now = wanted[:, x], found[:, x]
         near = np.zeros(len(rgb), bool)

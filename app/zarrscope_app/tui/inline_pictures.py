@@ -7,16 +7,19 @@ images, and the VT330/VT340 manual on sixels.
 from __future__ import annotations
 
 import base64
+import heapq
 import zlib
 
 import numpy as np
 import numpy.typing as npt
 
-from zarrscope_app.tui.characters import Rgb, dithered_256
+from zarrscope_app.tui.characters import Rgb
 from zarrscope_app.tui.terminal import Terminal
 
 _CHUNK = 4096
 """The characters of base64 that the kitty protocol allows in one sequence."""
+MOST_COLORS = 256
+"""The most colours of a picture of sixels; terminals have as many or more."""
 
 
 def kitty(picture: Rgb, lines: int, columns: int, number: int = 7310) -> str:
@@ -47,25 +50,25 @@ def iterm2(picture: Rgb, lines: int, columns: int) -> str:
 
 
 def sixel(picture: Rgb) -> str:
-    """The text that draws a picture as sixels, dithered into 256 colours; a pixel of it is a pixel of the screen."""
-    rgb = dithered_256(picture)
-    height, width = rgb.shape[:2]
-    packed = (rgb[..., 0].astype(np.int64) << 16) | (rgb[..., 1].astype(np.int64) << 8) | rgb[..., 2]
-    colors, numbers = np.unique(packed, return_inverse=True)
-    numbers = numbers.reshape(height, width)
+    """The text that draws a picture as sixels, in at most MOST_COLORS colours; a pixel of it is a pixel of the
+    screen."""
+    colors, numbers = palette(picture)
+    height, width = numbers.shape
     out = [f'\x1bP0;1;0q"1;1;{width};{height}']
     for i, color in enumerate(colors.tolist()):
-        r, g, b = (round((color >> shift & 255) / 2.55) for shift in (16, 8, 0))
+        r, g, b = (round(part / 2.55) for part in color)
         out.append(f"#{i};2;{r};{g};{b}")
-    bits = (1 << np.arange(6))[:, None]
+    across = np.arange(width)
     for top in range(0, height, 6):
-        band = numbers[top : top + 6]
-        told = [_band(((band == number) * bits[: len(band)]).sum(axis=0), number) for number in np.unique(band)]
-        out.append("$".join(told) + "-")
+        found, places = np.unique(numbers[top : top + 6], return_inverse=True)
+        masks = np.zeros((len(found), width), np.uint8)
+        for bit, places_of_row in enumerate(places.reshape(-1, width)):
+            masks[places_of_row, across] |= 1 << bit
+        out.append("$".join(map(_band, masks, found.tolist())) + "-")
     return "".join(out) + "\x1b\\"
 
 
-def _band(masks: npt.NDArray[np.int64], number: int) -> str:
+def _band(masks: npt.NDArray[np.uint8], number: int) -> str:
     """The pixels of one colour in a band of six pixel rows, as sixel text with run-length encoding."""
     starts = np.concatenate(([0], np.flatnonzero(masks[1:] != masks[:-1]) + 1))
     lengths = np.diff(starts, append=len(masks))
@@ -73,7 +76,45 @@ def _band(masks: npt.NDArray[np.int64], number: int) -> str:
     for mask, length in zip(masks[starts].tolist(), lengths.tolist(), strict=True):
         sign = chr(63 + mask)
         out.append(f"!{length}{sign}" if length > 3 else sign * length)
+    if not masks[-1]:
+        del out[-1]  # nothing is drawn at the right end
     return "".join(out)
+
+
+def palette(picture: Rgb) -> tuple[Rgb, npt.NDArray[np.uint8]]:
+    """(colours, the number of the colour of each pixel): those of the picture, if they are at most MOST_COLORS, else
+    averages of similar ones. Similar colours are found by median cut (Heckbert 1982): the set with the largest extent,
+    weighted by its pixels, is halved."""
+    exact = (picture.astype(np.int32) * (1 << 16, 1 << 8, 1)).sum(axis=2)
+    stated, numbers = np.unique(exact, return_inverse=True)
+    if len(stated) <= MOST_COLORS:
+        colors = np.stack([stated >> shift & 255 for shift in (16, 8, 0)], axis=1).astype(np.uint8)
+        return colors, numbers.reshape(exact.shape).astype(np.uint8)
+    coarse = ((picture >> 3).astype(np.int32) * (1 << 10, 1 << 5, 1)).sum(axis=2)
+    counts = np.bincount(coarse.ravel(), minlength=1 << 15)
+    used = np.flatnonzero(counts)
+    weights = counts[used]
+    sums = [np.bincount(coarse.ravel(), picture[..., i].ravel(), 1 << 15)[used] for i in range(3)]
+    means = np.stack(sums, axis=1) / weights[:, None]
+    heap: list[tuple[float, int, npt.NDArray[np.intp]]] = [(0.0, 0, np.arange(len(used)))]
+    made = 0
+    while len(heap) < MOST_COLORS:
+        _, _, members = heapq.heappop(heap)
+        widest = int(np.ptp(means[members], axis=0).argmax())
+        members = members[means[members, widest].argsort()]
+        below = weights[members].cumsum()
+        at = min(max(1, int(np.searchsorted(below, below[-1] / 2))), len(members) - 1)
+        for half in (members[:at], members[at:]):
+            made += 1
+            extent = float(np.ptp(means[half], axis=0).max())
+            # The square root keeps colours of few pixels, such as small bright objects, apart from each other.
+            heapq.heappush(heap, (-extent * float(weights[half].sum()) ** 0.5, made, half))
+    table = np.zeros(1 << 15, np.uint8)
+    colors = np.zeros((MOST_COLORS, 3), np.uint8)
+    for number, (_, _, members) in enumerate(heap):
+        table[used[members]] = number
+        colors[number] = np.rint(np.average(means[members], axis=0, weights=weights[members]))
+    return colors, table[coarse]
 
 
 def through_tmux(told: str) -> str:

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from zarrscope.runtime.threads import JobResult, Ticket
+from zarrscope.view.render import averaged
 from zarrscope_app.presenters import strings_terminal as words
 from zarrscope_app.tui.inline_pictures import drawn, kitty_removed, through_tmux
 from zarrscope_app.tui.terminal import Terminal
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 OWN = ("kitty", "iterm2", "sixel")
 LONGEST = 2048
 """The most pixels along the longer side of a picture; such a picture is about a megabyte to send."""
+MOST_TIMES = 4
+"""A pixel is the average of at most this many pixels in each direction."""
 
 
 class Pixels:
@@ -40,6 +44,8 @@ class Pixels:
         self._wanted: tuple[int, int] | None = None
         """The size in pixels of the requested picture; None if no picture is requested."""
         self._cells = (0, 0)
+        self._encoding: Ticket | None = None
+        """The encoding of the picture for the terminal, in the background; None if there is none."""
 
     @property
     def _slice(self) -> SlicePresenter:
@@ -72,6 +78,9 @@ class Pixels:
 
     def drop(self) -> None:
         """Cancels the request."""
+        if self._encoding is not None:
+            self._encoding.cancel()
+            self._encoding = None
         if self._wanted is not None:
             self._wanted = None
             self._back()
@@ -79,13 +88,28 @@ class Pixels:
     def painted(self) -> None:
         """Shows the requested picture, if all of its chunks have arrived."""
         frame = self._slice.frame
-        if self._wanted is None or frame.loading or not (frame.tiles or frame.blocked):
+        if self._wanted is None or self._encoding is not None or frame.loading or not (frame.tiles or frame.blocked):
             return
-        pixels, self._wanted = self._wanted, None
-        picture = self._slice.picture(*pixels)
+        picture, cells, terminal = self._averaged(*self._wanted), self._cells, self._terminal
+        owner, _ = self._slice.background
+        # The screen of the application stays until the text is there.
+        self._encoding = owner.decode(lambda: drawn(picture, cells, terminal), self._encoded)
+
+    def _averaged(self, height: int, width: int) -> npt.NDArray[np.uint8]:
+        """The picture in this size. Where the displayed level has more pixels, each is the average of some of them."""
+        rect, tiles = self._slice.visible_rect, self._slice.frame.tiles
+        sizes = ((tile.rgb.shape[0], tile.rect) for tile in tiles if tile.rgb is not None)
+        density = max((rows / (bottom - top) for rows, (top, _, bottom, _) in sizes), default=0.0)
+        times = min(MOST_TIMES, max(1, round(density * (rect[2] - rect[0]) / height)))
+        picture = self._slice.picture(height * times, width * times)
+        return averaged(picture, np.arange(height) * times, np.arange(width) * times) if times > 1 else picture
+
+    def _encoded(self, outcome: JobResult[str]) -> None:
+        self._wanted = self._encoding = None
         try:
+            told = outcome.get()
             with self._suspended():
-                show(picture, self._cells, self._terminal)
+                show(told, self._terminal)
         finally:
             self._back()
 
@@ -94,15 +118,15 @@ class Pixels:
             self._slice.viewport(self._pane.rect, self._pane.pixels)
 
 
-def show(picture: npt.NDArray[np.uint8], cells: tuple[int, int], terminal: Terminal) -> None:
-    """Draws on the alternate screen of the terminal at stderr, and waits for a key; a key that is pressed while the
-    picture is being sent counts, too."""
+def show(picture: str, terminal: Terminal) -> None:
+    """Writes the text that draws a picture to the alternate screen of the terminal at stderr, and waits for a key; one
+    that is pressed while the picture is being sent counts, too."""
     removed = kitty_removed() if terminal.drawing == "kitty" else ""
     removed = through_tmux(removed) if removed and terminal.passthrough else removed
     foot = f"\x1b[999;1H{words.PIXELS_FOOT}"
     with _single_keys() as wait_for_key:
         try:
-            _write(f"\x1b[?1049h\x1b[2J\x1b[?25l\x1b[H{drawn(picture, cells, terminal)}{foot}")
+            _write(f"\x1b[?1049h\x1b[2J\x1b[?25l\x1b[H{picture}{foot}")
             wait_for_key()
         finally:
             _write(f"{removed}\x1b[2J\x1b[?25h\x1b[?1049l")

@@ -12,9 +12,11 @@ from __future__ import annotations
 import os
 import re
 import select
+import struct
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Literal, get_args
 
@@ -25,6 +27,9 @@ Colors = Literal["truecolor", "256", "16", "mono"]
 DrawingMethod = Literal["kitty", "iterm2", "sixel", "blocks", "braille", "ascii"]
 PROBE_SECONDS = 0.5
 """Seconds to wait for an answer. A connection across the Atlantic takes 0.15 s."""
+LATE_SECONDS = 1.5
+"""Seconds since the questions for which a verb that draws one picture waits at its end, if no answer has come: the
+shell would take a later one for typed text."""
 SLOW_SECONDS = 0.04
 """The link to a terminal counts as slow if the terminal takes more seconds than this to answer."""
 CONSOLE_FONT = "cp437"
@@ -43,6 +48,11 @@ _QUESTIONS = (
 _MONO = re.compile(r"vt[1-4]\d\d|wy\d|hp\d")
 """Old terminals without colours."""
 _DA1 = re.compile(rb"\x1b\[\?([0-9;]*)c")
+_TRUE_COLOR = re.compile(
+    r"(?:kitty|foot|ghostty|contour|Konsole|VTE|WezTerm|iTerm2|XTerm\((?:33[1-9]|3[4-9]\d|[4-9]\d\d))", re.IGNORECASE
+)
+"""The names in answers to XTVERSION of terminals that have true colour. Not all of them answer XTGETTCAP: kitty 0.26
+and the xterm of Debian do not."""
 _BACKGROUND = re.compile(rb"\x1b\]11;(?:rgba?:)?([0-9a-fA-F/#]+)")
 _LIGHT_NUMBERS = ("7", *map(str, range(9, 16)))
 """The colours of COLORFGBG, of sixteen, that count as a light background. Vim distinguishes them in the same way."""
@@ -107,18 +117,44 @@ class Terminal:
 def read_answers(told: bytes, seconds: float = 0.0) -> Answers:
     """Parses the bytes that a terminal sent as answers."""
     da1 = _DA1.search(told)
-    name = re.search(rb"\x1bP>\|([^\x1b]*)", told)
+    named = re.search(rb"\x1bP>\|([^\x1b]*)", told)
+    name = named[1].decode("ascii", "replace") if named else ""
     cell = re.search(rb"\x1b\[6;(\d+);(\d+)t", told)
     return Answers(
         attributes=frozenset(int(n) for n in da1[1].split(b";") if n) if da1 else None,
-        true_color=b"\x1bP1+r524742" in told,
+        true_color=b"\x1bP1+r524742" in told or _TRUE_COLOR.match(name) is not None,
         kitty=re.search(rb"\x1b_G[^\x1b]*;OK", told) is not None,
-        name=name[1].decode("ascii", "replace") if name else "",
+        name=name,
         cell=(int(cell[1]), int(cell[2])) if cell and int(cell[1]) and int(cell[2]) else None,
         screen=b"\x1b[>83;" in told,
         seconds=seconds,
         lightness=_lightness(told),
     )
+
+
+def with_cell(answers: Answers) -> Answers:
+    """The answers with the size of a cell from the system, if the terminal did not state it. xterm does not answer by
+    default, but reports the size of its window with that in cells."""
+    return answers if answers.cell is not None else replace(answers, cell=_cell_of_window())
+
+
+def _cell_of_window() -> tuple[int, int] | None:
+    """(height, width) of a cell of the terminal at stderr; None if the terminal reports no pixels, as over a serial
+    line."""
+    try:
+        import fcntl
+        import termios
+    except ImportError:  # Windows
+        return None
+    if sys.__stderr__ is None:
+        return None
+    try:
+        told = fcntl.ioctl(sys.__stderr__.fileno(), termios.TIOCGWINSZ, bytes(8))
+    except (OSError, ValueError):
+        return None
+    lines, columns, width, height = struct.unpack("HHHH", told)
+    found = (height // lines, width // columns) if lines and columns else (0, 0)
+    return found if all(found) else None
 
 
 def _lightness(told: bytes) -> float | None:
@@ -195,6 +231,33 @@ def ask(seconds: float = PROBE_SECONDS) -> Answers:
     finally:
         termios.tcsetattr(inward, termios.TCSANOW, before)
     return replace(read_answers(told, time.monotonic() - began), read=told)
+
+
+@contextmanager
+def without_late_answers(answers: Answers, seconds: float = LATE_SECONDS) -> Iterator[None]:
+    """A context in which answers that did not come in time are not echoed, and are gone at its end, with everything
+    typed meanwhile; they may take `seconds` since the questions. Does nothing if the terminal has answered or was not
+    asked."""
+    stdin = sys.__stdin__
+    if answers.attributes is not None or not answers.seconds or stdin is None:
+        yield
+        return
+    import termios
+    import tty
+
+    inward, end = stdin.fileno(), time.monotonic() + seconds - answers.seconds
+    before = termios.tcgetattr(inward)
+    tty.setcbreak(inward, termios.TCSANOW)
+    told = answers.read
+    try:
+        yield
+        while not _DA1.search(told) and select.select([inward], [], [], max(0.0, end - time.monotonic()))[0]:
+            read = os.read(inward, 4096)
+            if not read:
+                break
+            told += read
+    finally:
+        termios.tcsetattr(inward, termios.TCSAFLUSH, before)
 
 
 def known_colors(environ: Mapping[str, str]) -> Colors | None:

@@ -269,6 +269,17 @@ def overlay(picture: Picture, labels: Picture, opacity: float = 0.5) -> Picture:
     return (mixed >> 8).astype(np.uint8)
 
 
+def averaged(
+    picture: Picture, rows: np.ndarray[Any, np.dtype[np.intp]], columns: np.ndarray[Any, np.dtype[np.intp]]
+) -> Picture:
+    """The averages of the blocks of a picture that begin at these rows and columns."""
+    total = picture.astype(np.uint32)
+    for axis, starts in enumerate((rows, columns)):
+        sizes = np.diff(starts, append=picture.shape[axis])
+        total = np.add.reduceat(total, starts, axis=axis) // sizes.reshape((-1, 1, 1) if axis == 0 else (1, -1, 1))
+    return total.astype(np.uint8)
+
+
 def _label_slot(plane: Plane) -> np.ndarray[Any, np.dtype[np.uint16]]:
     """The palette entry of each label: the low 16 bits, mixed with the high bits if there are any. Consecutive labels,
     which segmentations give to neighbouring cells, get hues a golden angle apart."""
