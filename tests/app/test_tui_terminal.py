@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 import signal
@@ -88,6 +89,20 @@ def test_in_gnu_screen_the_mouse_stays_off(
     terminal.press("q")
     assert terminal.ended() == 0
     assert ("\x1b[?1000h" in terminal._all.decode()) == mouse
+
+
+def test_y_puts_the_address_on_the_clipboard_of_the_computer_in_front(
+    start: Callable[..., Terminal], volume: str
+) -> None:
+    """By OSC 52, which reaches the terminal over SSH."""
+    terminal = explore(start, volume)
+    terminal.press("y")
+    terminal.wait(lambda written: re.search(r"\x1b\]52;c;[^\x07]+\x07", written), "the terminal gets the address")
+    told = re.search(r"\x1b\]52;c;([^\x07]+)\x07", terminal.written)
+    assert told is not None
+    assert base64.b64decode(told[1]).decode().removeprefix("file://") == volume
+    terminal.press("q")
+    assert terminal.ended() == 0
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
