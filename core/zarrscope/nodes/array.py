@@ -26,8 +26,9 @@ from zarrscope.nodes.stored_array import StoredArray
 from zarrscope.stores.store import Store
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+    from zarrscope.model.dtype import Element
     from zarrscope.nodes.attributes import Attributes
     from zarrscope.nodes.hierarchy_like import HierarchyLike
     from zarrscope.nodes.indexers import BlockIndexer, OrthogonalIndexer, PointIndexer
@@ -55,7 +56,7 @@ class Array:
     warnings
         Warnings from opening the array.
     hierarchy
-        The hierarchy in which the array was opened.
+        The hierarchy in which the array was opened; None for an unpickled array.
     opened
         The documents from which the array was opened; they show whether the stored array has changed since.
 
@@ -63,8 +64,6 @@ class Array:
     ----------
     attributes
         The attributes as they were read or last saved, for reading only. See `attrs`.
-    hierarchy
-        The hierarchy in which the array was opened; None for an unpickled array.
 
     Examples
     --------
@@ -151,15 +150,13 @@ class Array:
 
     @property
     def nbytes(self) -> int:
-        """The decoded size in bytes; 0 if unknown. For types of varying length it counts the references, not the
-        values."""
+        """The decoded size in bytes; 0 if unknown. For types of varying length, the size of the references."""
         numpy = self.metadata.dtype.numpy
         return self.size * (numpy.itemsize if numpy is not None else self.metadata.dtype.itemsize)
 
     @property
-    def fill_value(self) -> Any:
-        """The value of elements whose chunk is not stored: a numpy scalar, or str or bytes for types of varying
-        length."""
+    def fill_value(self) -> Element:
+        """The value of elements whose chunk is not stored: a numpy scalar, or str or bytes for varying lengths."""
         return self._stored.fill_value
 
     @property
@@ -170,8 +167,7 @@ class Array:
     @property
     def chunks(self) -> tuple[int, ...]:
         """The shape of the smallest part that can be read separately: an inner chunk of a shard, or, without shards
-        that can be read in parts, a chunk of the grid.
-        """
+        that can be read in parts, a chunk of the grid."""
         return self._stored.locator.chunk_shape
 
     @property
@@ -251,7 +247,7 @@ class Array:
         return self._stored.edges(axis)
 
     # ------------------------------------------------------------------ reading
-    def __getitem__(self, index: object) -> Any:
+    def __getitem__(self, index: object) -> NDArray[Any] | Element:
         """Reads the elements that `index` selects: an array, or a scalar if numpy's indexing returns a scalar.
 
         Parameters
@@ -392,6 +388,9 @@ class Array:
     def append(self, values: ArrayLike, axis: int = 0) -> tuple[int, ...]:
         """Makes the array longer along one axis, and stores values there. Wrong values are refused before it grows.
 
+        In memory and in folders the new shape is stored last, so that a killed process leaves the former array. Other
+        stores cannot make processes wait; there it is stored first, so that one of two gets a Conflict.
+
         Parameters
         ----------
         values
@@ -411,7 +410,7 @@ class Array:
         Conflict
             Somebody else changed the array's shape since it was opened, so that their values might be overwritten.
         ReadOnly, Unsupported, Unreadable
-            As for writing by `array[...]`. If writing fails, the array gets its former shape back.
+            As for writing by `array[...]`. If writing fails, the array keeps its former shape, or gets it back.
 
         Examples
         --------
@@ -424,7 +423,9 @@ class Array:
         [[1, 2], [3, 4]]
         """
         self._stored.need_sound()
-        return self._stored.append(values, axis)
+        from zarrscope.nodes.growing import append
+
+        return append(self._stored, values, axis)
 
     # ------------------------------------------------------------------ Python protocols
     def __len__(self) -> int:
@@ -448,7 +449,7 @@ class Array:
     def __iter__(self) -> Iterator[Any]:
         return (self[i] for i in range(len(self)))
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
         """All values, for numpy. Raises ValueError for copy=False: stored values must be read into new memory."""
         if copy is False:
             raise ValueError("a stored array cannot become a numpy array without a copy")

@@ -204,18 +204,8 @@ def resize(hierarchy: NodeContext, path: str, metadata: ArrayMetadata, shape: tu
 
 
 def _resize(hierarchy: NodeContext, path: str, metadata: ArrayMetadata, shape: tuple[int, ...]) -> ArrayMetadata:
-    hierarchy.need_writing(key_of(hierarchy, path))
     changed = replace(metadata, shape=shape)
-    node = hierarchy.own_node(path)
-    if node is None:
-        raise nothing_at(hierarchy, path)
-    if not isinstance(node.metadata, ArrayMetadata) or node.metadata.shape != metadata.shape:
-        raise Conflict(
-            f"{path} was changed since it was opened",
-            store=hierarchy.url,
-            key=hierarchy.dialect_of(node).documents(path, "array")[0],
-            advice="Open it again, then resize it.",
-        )
+    node = need_same_shape(hierarchy, path, metadata)
     if metadata.problem is not None:  # for example, the chunk grid is not understood
         raise metadata.problem.located(store=hierarchy.url, key=hierarchy.dialect_of(node).documents(path, "array")[0])
     for key, members in _resized(hierarchy.dialect_of(node), path, metadata, changed):
@@ -227,6 +217,23 @@ def _resize(hierarchy: NodeContext, path: str, metadata: ArrayMetadata, shape: t
             document = document.set(f"/{member}", value)
         save(hierarchy, path, document)
     return changed
+
+
+def need_same_shape(hierarchy: NodeContext, path: str, metadata: ArrayMetadata) -> Node:
+    """The array's node as stored now. Raises Conflict if its shape is another one than in `metadata`, NotFound,
+    ReadOnly."""
+    hierarchy.need_writing(key_of(hierarchy, path))
+    node = hierarchy.own_node(path)
+    if node is None:
+        raise nothing_at(hierarchy, path)
+    if not isinstance(node.metadata, ArrayMetadata) or node.metadata.shape != metadata.shape:
+        raise Conflict(
+            f"{path} was changed since it was opened",
+            store=hierarchy.url,
+            key=hierarchy.dialect_of(node).documents(path, "array")[0],
+            advice="Open it again, then resize it.",
+        )
+    return node
 
 
 def _resized(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import operator
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from math import prod
 from types import EllipsisType
@@ -22,7 +22,7 @@ from zarrscope.chunkio.write_watchers import ArrayIdentity, watchers
 from zarrscope.errors import BadChunk, Refused, Unsupported, ZarrscopeError
 from zarrscope.model.metadata import ArrayMetadata, ChunkKeys, CodecSpec, pointer_in_document
 from zarrscope.model.plugins import transformed
-from zarrscope.model.selection import ChunkIndex, Edges, Selection, select
+from zarrscope.model.selection import ChunkIndex, Edges, Selection
 from zarrscope.model.storage import Buffer, ByteRange, never
 from zarrscope.runtime.interrupts import uninterrupted, uninterrupted_steps
 from zarrscope.stores.store import Store
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from zarrscope.chunkio.source import CountOfChunks
     from zarrscope.codecs import CodecPipeline
     from zarrscope.model.codec_table import CodecKind
+    from zarrscope.model.dtype import Element
     from zarrscope.model.scattered import CoordinateSelection, OrthogonalSelection
     from zarrscope.nodes.context import NodeContext
     from zarrscope.nodes.opened import Opened
@@ -59,11 +60,12 @@ class StoredArray:
         self.warnings = warnings
         self.context = context
         """The hierarchy in which the array was opened, if there is one."""
-        self._reshaping = threading.RLock()
+        self.reshaping = threading.RLock()
         """Held while this object changes its shape, so that threads which append take turns."""
-        self._set_metadata(metadata)
+        self.set_metadata(metadata)
 
-    def _set_metadata(self, metadata: ArrayMetadata) -> None:
+    def set_metadata(self, metadata: ArrayMetadata) -> None:
+        """Goes on with these metadata, which the documents state by now."""
         self.metadata = metadata
         self._pipelines: dict[tuple[int, ...], CodecPipeline] = {}
         self._problem: ZarrscopeError | None = None
@@ -97,7 +99,7 @@ class StoredArray:
         return dtype.numpy
 
     @property
-    def fill_value(self) -> Any:
+    def fill_value(self) -> Element:
         """The value of elements whose chunk is not stored: a numpy scalar, or str or bytes for types of varying
         length."""
         fill = self.metadata.fill
@@ -219,7 +221,7 @@ class StoredArray:
         identity = self.identity
         if keys is not self.metadata.keys:
             self.warnings += (f"Chunks are stored under keys like {keys.key((0,) * self.ndim)}",)
-        self._set_metadata(replace(self.metadata, keys=keys, alternative_keys=()))
+        self.set_metadata(replace(self.metadata, keys=keys, alternative_keys=()))
         self._identity = identity  # the same array with the same chunks, so caches stay valid
 
     def choose_keys(self, selection: Selection | OrthogonalSelection | CoordinateSelection) -> None:
@@ -362,33 +364,6 @@ class StoredArray:
             self.notify_written()
 
     @uninterrupted
-    def append(self, values: ArrayLike, axis: int) -> tuple[int, ...]:
-        """See Array.append. The conversion of the values comes first, because it finds those that are wrong."""
-        from zarrscope.chunkio.write import as_elements
-
-        lengths, axis = np.shape(values), operator.index(axis)
-        with self._reshaping:
-            before = self.shape
-            if not -self.ndim <= axis < self.ndim:
-                raise ValueError(f"there is no axis {axis} in an array of shape {before}")
-            axis %= self.ndim
-            if (*before[:axis], *lengths[axis : axis + 1], *before[axis + 1 :]) != lengths:
-                raise ValueError(
-                    f"values of shape {lengths} do not fit behind axis {axis} of an array of shape {before}"
-                )
-            after = (*before[:axis], before[axis] + lengths[axis], *before[axis + 1 :])
-            added = select((*[slice(None)] * axis, slice(before[axis], None)), after)
-            elements = as_elements(self, values, added)
-            self.resize(after)
-            try:
-                self.write(added, elements)
-            except BaseException:
-                with suppress(ZarrscopeError):  # the first error counts
-                    self.resize(before)
-                raise
-            return after
-
-    @uninterrupted
     def resize(self, shape: int | Sequence[int]) -> None:
         """Changes the shape, and erases chunks outside it. See Array.resize."""
         try:
@@ -400,7 +375,7 @@ class StoredArray:
             raise ValueError(f"the array has {axes}, and the shape {new} has {len(new)}")
         if any(not 0 <= n < 1 << 63 for n in new):
             raise ValueError(f"each length must be between 0 and 2**63 - 1, unlike one in {new}")
-        with self._reshaping:
+        with self.reshaping:
             self._resize(new)
 
     def _resize(self, shape: tuple[int, ...]) -> None:
@@ -410,6 +385,18 @@ class StoredArray:
 
         context = self.context or context_of(self.store)
         context.need_writing(context.dialect.documents(self.path)[0])
+        self.need_chunks_for(shape)
+        # Without the claim, values that an append stores meanwhile would become visible; without the lock, the chunks
+        # of a writer that enlarges the array would be erased.
+        with self.claim(context), context.store.lock():
+            outside = keys_outside(self, shape)  # before any change, because listing them may fail
+            metadata = resize(context, self.path, self.metadata, shape)
+            erase_outside(self, outside, lambda: resize(context, self.path, metadata, self.shape))
+        self.set_metadata(metadata)
+        self.notify_written()
+
+    def need_chunks_for(self, shape: tuple[int, ...]) -> None:
+        """Raises Refused if no chunks of this array can hold that shape."""
         for axis, (length, chunk) in enumerate(zip(shape, self.metadata.grid.chunk_shape, strict=True)):
             if length and not chunk:
                 raise Refused(
@@ -417,12 +404,10 @@ class StoredArray:
                     store=self.store.url,
                     advice="Create another array, with chunks of at least 1.",
                 )
-        with context.store.lock():  # else the chunks of a writer that enlarges the array meanwhile would be erased
-            outside = keys_outside(self, shape)  # before any change, because listing them may fail
-            metadata = resize(context, self.path, self.metadata, shape)
-            erase_outside(self, outside, lambda: resize(context, self.path, metadata, self.shape))
-        self._set_metadata(metadata)
-        self.notify_written()
+
+    def claim(self, context: NodeContext) -> AbstractContextManager[bool]:
+        """Excludes other writers that change the shape; gives False if the store cannot. See Backend._claim."""
+        return self.documents._claim(context.dialect.documents(self.path, "array")[0])
 
     @property
     def writable(self) -> bool:

@@ -8,7 +8,7 @@ the public operations of `Store` (store.py), of its `bulk` (bulk.py) and of its 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from itertools import islice
 from typing import TYPE_CHECKING, TypeVar, cast
 
@@ -223,6 +223,12 @@ class Backend:
 
     def _lock_key(self, key: str) -> AbstractContextManager[object]:
         return _locks.hold((self.url, key))
+
+    def _claim(self, key: str) -> AbstractContextManager[bool]:
+        """A lock that one writer holds for as long as it prepares a change of the value at `key`. The value can be read
+        and replaced meanwhile. Gives True if everyone else who claims the key waits, or gets an error; False if this
+        store cannot exclude other processes."""
+        return nullcontext(False)
 
     def _stale_temporaries(self, prefix: str) -> Iterator[str]:
         return iter(())

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from itertools import count
 from weakref import WeakValueDictionary
 
 from zarrscope.model.buffers import Arena
 from zarrscope.model.storage import Buffer, ByteRange, Entry, Version
+from zarrscope.runtime.keyed_locks import KeyedLocks
 from zarrscope.stores.registry import Mode, StoreOptions
 from zarrscope.stores.store import Store
 from zarrscope.stores.value_reader import HeldReader, Reader
@@ -20,6 +22,7 @@ _numbers = count(1)
 _named: dict[str, MemoryStore] = {}
 _numbered: WeakValueDictionary[str, MemoryStore] = WeakValueDictionary()
 _named_lock = threading.Lock()
+_claims = KeyedLocks()
 
 
 class _MemoryReader(HeldReader):
@@ -99,6 +102,9 @@ class MemoryStore(Store):
         value = b"".join(parts)
         with self._lock:
             self._values[key] = value
+
+    def _claim(self, key: str) -> AbstractContextManager[bool]:
+        return _claims.hold((id(self), key))
 
     def _erase(self, key: str) -> None:
         with self._lock:

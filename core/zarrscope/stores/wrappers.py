@@ -140,6 +140,9 @@ class Wrapper(Store):
     def _lock_key(self, key: str) -> AbstractContextManager[object]:
         return self.store._lock_key(key)
 
+    def _claim(self, key: str) -> AbstractContextManager[bool]:
+        return self.store._claim(key)
+
     def _stale_temporaries(self, prefix: str) -> Iterator[str]:
         return self.store._stale_temporaries(prefix)
 
@@ -287,6 +290,9 @@ class PrefixStore(Wrapper):
 
     def _lock_key(self, key: str) -> AbstractContextManager[object]:
         return self.store._lock_key(self.prefix + key if key else "")
+
+    def _claim(self, key: str) -> AbstractContextManager[bool]:
+        return self.store._claim(self.prefix + key)
 
     def _stale_temporaries(self, prefix: str) -> Iterator[str]:
         for name in self.store.files.stale_temporaries(self.prefix + prefix):

@@ -8,6 +8,9 @@ with flock or msvcrt. If that fails too, only the threads of this process exclud
 `key_lock` only avoids conflicts: threads and processes that read, change and store the same value wait for one another,
 so that no change has to be repeated. It uses one of a fixed number of lock files of this user, and after a time-out it
 continues without the lock.
+
+`document_lock` is held for as long as a large change takes, such as an append. It uses flock on the document itself,
+which can be read and replaced meanwhile; who waits for it in vain gets an error.
 """
 
 from __future__ import annotations
@@ -37,7 +40,7 @@ SLOTS = 256
 """The number of lock files for keys. Writers of two keys that share a lock file sometimes wait for each other without
 need."""
 
-_folders, _keys = KeyedLocks(), KeyedLocks()
+_folders, _keys, _documents = KeyedLocks(), KeyedLocks(), KeyedLocks()
 _held = threading.local()
 """The folders and slots that this thread has locked."""
 _UNLOCKABLE = {errno.EBADF, errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL, errno.EISDIR, errno.EACCES}
@@ -88,6 +91,28 @@ def folder_lock(
 
 
 @contextmanager
+def document_lock(path: str, *, on_file: bool = sys.platform != "win32", timeout: float = TIMEOUT) -> Iterator[bool]:
+    """Holds the lock of an existing file. Gives False if the file system cannot lock it. `on_file` False uses a lock
+    file of this user instead.
+
+    Raises Unreadable if another thread or process still holds the lock after `timeout` seconds, FileNotFoundError.
+    """
+    with _documents.hold(path, timeout) as held:
+        if not held:
+            raise _busy(path)
+        if on_file:  # open for reading, because a file that is open for writing is not replaced (linux.py)
+            handle = _lock_existing(path, timeout, "", flags=os.O_RDONLY)
+        else:
+            from hashlib import sha256
+
+            handle = _lock_file(sha256(os.fsencode(os.path.realpath(path))).hexdigest(), path, timeout, "")
+        try:
+            yield handle is not None
+        finally:
+            _release(handle)
+
+
+@contextmanager
 def key_lock(name: str) -> Iterator[None]:
     """Holds the lock of `name`, which excludes other threads and processes of this user. After TIMEOUT seconds of
     waiting it goes on without the lock."""
@@ -120,15 +145,19 @@ def _mine() -> set[str]:
 
 def _lock_folder(folder: str, timeout: float, key: str, shared: bool = False) -> int | None:
     """Locks a folder, and returns its descriptor; None if folders cannot be locked here."""
+    return _lock_existing(folder, timeout, key, shared, flags=os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
+
+
+def _lock_existing(path: str, timeout: float, key: str, shared: bool = False, *, flags: int) -> int | None:
     while True:
-        handle = os.open(folder, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_DIRECTORY", 0))
+        handle = os.open(path, flags | getattr(os, "O_CLOEXEC", 0))
         try:
-            if not _acquire(handle, folder, timeout, key, shared):
+            if not _acquire(handle, path, timeout, key, shared):
                 os.close(handle)
                 return None
-            # While this thread waited, another process may have removed the folder and created it again. Then the lock
-            # is on the removed folder, and the new one has to be locked.
-            if os.path.samestat(os.fstat(handle), os.stat(folder)):
+            # While this thread waited, another process may have removed or replaced what is at the path. Then the lock
+            # is on the old one, and the new one has to be locked.
+            if os.path.samestat(os.fstat(handle), os.stat(path)):
                 return handle
         except BaseException:
             os.close(handle)

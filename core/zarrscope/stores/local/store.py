@@ -333,6 +333,11 @@ class LocalStore(Store):
 
         return changing(self)
 
+    def _claim(self, key: str) -> AbstractContextManager[bool]:
+        from zarrscope.stores.local.locks import document_lock
+
+        return document_lock(self._path(key), on_file=self._lock_on_folder)
+
     def _stale_temporaries(self, prefix: str) -> Iterator[str]:
         from zarrscope.stores.local.temporaries import stale_temporaries
 
