@@ -38,11 +38,12 @@ from zarrscope.model.selection import ChunkIndex, select
 from zarrscope.nodes.array import Array
 from zarrscope.nodes.stored_array import StoredArray
 from zarrscope.runtime import memory
-from zarrscope.runtime.interrupts import LOOK_SECONDS, Interrupted, check, uninterrupted
+from zarrscope.runtime.interrupts import LOOK_SECONDS, check, uninterrupted
 from zarrscope.runtime.threads import Background, Owner, Priority, Ticket
 from zarrscope.runtime.threads import shared as shared_background
 from zarrscope.runtime.tuning import VIEW_BYTES
 from zarrscope.view.cache import FAILED, FILL, PRESENT, ChunkCache, ChunkResult, ChunkState
+from zarrscope.view.fetching import ChunkFetch
 from zarrscope.view.pending import ChunkTicket, LoaderKey, PendingChunk, Stage
 
 if TYPE_CHECKING:
@@ -207,81 +208,7 @@ class ChunkLoader:
     # ------------------------------------------------------------------ working
     def _fetch(self, group: Sequence[PendingChunk]) -> None:
         """Fetches the chunks of the group that are still needed and that no other thread has begun."""
-        with self._lock:
-            mine = [entry for entry in group if entry.stage is Stage.QUEUED and entry.wanted_by > 0]
-            for entry in mine:
-                entry.stage = Stage.FETCHING
-        if not mine:
-            return
-
-        store, given_up = mine[0].array.store, False
-        url, remote = store.url, store.remote
-
-        def unwanted() -> bool:
-            nonlocal given_up
-            given_up = given_up or all(entry.wanted_by == 0 for entry in mine)
-            return given_up
-
-        left = {entry.index: entry for entry in mine}
-        absent: list[PendingChunk] | None = []
-        """None after the first stored chunk was found: if no chunk at all is found, the array may have been erased."""
-        failure: ZarrscopeError | None = None
-        interrupted: Interrupted | None = None
-        try:
-            for index, payload in mine[0].array._stored.fetch([entry.index for entry in mine], unwanted):
-                entry = left.pop(index)
-                if payload is None and absent is not None:
-                    absent.append(entry)
-                    continue
-                if payload is None:
-                    self._finish(entry, ChunkResult(index, FILL))
-                    continue
-                while absent:
-                    blank = absent.pop()
-                    self._finish(blank, ChunkResult(blank.index, FILL))
-                absent = None
-                if isinstance(payload, ZarrscopeError):
-                    self._finish(entry, ChunkResult(index, FAILED, error=payload))
-                else:
-                    with self._lock:
-                        wanted = entry.wanted_by > 0
-                        if wanted:
-                            entry.payload, entry.stage = payload, Stage.FETCHED
-                            self._lock.notify_all()
-                        else:
-                            self._forget(entry)
-                    if wanted and entry.priority > VISIBLE and not (remote or self.background.prefetch_holds):
-                        self._decode(entry)
-                    elif wanted:
-                        self._submit_decoding(entry)
-            if absent:
-                mine[0].array._stored.need_unchanged(writing=False)
-        except ZarrscopeError as error:
-            failure = error
-        except Exception as error:
-            failure = ZarrscopeError(f"Fetching a chunk failed: {type(error).__name__}: {error}", store=url)
-        except Interrupted as error:  # only this fetch is given up: other requests may still want the chunks
-            given_up, interrupted = True, error
-        for entry in absent or ():
-            if failure is None and interrupted is None:
-                self._finish(entry, ChunkResult(entry.index, FILL))
-            else:
-                left[entry.index] = entry
-        if left and failure is None and not given_up:
-            failure = ZarrscopeError("The store gave no answer for a chunk", store=url)
-        for entry in left.values():
-            if failure is not None:
-                self._finish(entry, ChunkResult(entry.index, FAILED, error=failure))
-                continue
-            with self._lock:  # the fetch was cancelled; a later request may want the chunk
-                entry.stage = Stage.QUEUED
-                if not entry.wanted_by:
-                    self._forget(entry)
-                self._lock.notify_all()
-            if entry.wanted_by:
-                self._submit([entry], entry.priority)
-        if interrupted is not None:
-            raise interrupted
+        ChunkFetch(self, group).run()
 
     def _decode(self, entry: PendingChunk) -> None:
         """Decodes the chunk unless another thread does so, or no request wants it any more."""
@@ -355,7 +282,7 @@ class ChunkLoader:
 
     # ------------------------------------------------------------------ reading
     @uninterrupted
-    def read(self, array: Array, selection: object) -> NDArray[Any] | Any:
+    def read(self, array: Array, selection: object) -> NDArray[Any] | object:
         """`array[selection]` through the cache. Blocks; safe on any thread, those of the pools too.
 
         Raises the errors of array[selection]. A selection of more than a quarter of `limit` does not use the cache.
