@@ -17,6 +17,9 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
     from npe2 import PluginManager
 
 PLUGIN = "zarrscope"
@@ -66,7 +69,7 @@ def narrow() -> None:
         return
 
     @wraps(offered)
-    def narrowed(self: Any, path: Any) -> Iterator[Any]:
+    def narrowed(self: PluginManager, path: str | Path | Sequence[str | Path]) -> Iterator[Any]:
         readers = list(offered(self, path))
         others = [reader for reader in readers if reader.plugin_name != PLUGIN]
         first = str(path[0] if isinstance(path, list | tuple) and path else path)

@@ -18,7 +18,6 @@ import signal
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any
 
 import click
 
@@ -131,7 +130,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def run(arguments: Sequence[str] | None = None) -> int:
     """Runs one command. Returns the exit code."""
     try:
-        result: Any = cli.main(
+        result: object = cli.main(
             args=None if arguments is None else list(arguments), prog_name="zarrscope", standalone_mode=False
         )
         sys.stdout.flush()

@@ -17,6 +17,7 @@ from zarrscope_app.cli.console import DefaultGroup, Failed, acting, opened, plac
 if TYPE_CHECKING:
     from zarrscope.errors import Conflict
     from zarrscope.jsondoc.document import Document
+    from zarrscope.model.json_value import JSON
     from zarrscope.nodes.hierarchy import Hierarchy
 
 DRY = click.option("--dry-run", is_flag=True, help="Show the change and the operations on the store, write nothing.")
@@ -112,7 +113,7 @@ def _outdented(text: str) -> str:
     return "\n".join([first, *(line[min(indent, len(line) - len(line.lstrip())) :] for line in rest)])
 
 
-def _field(attributes: Any, where: str) -> Any:
+def _field(attributes: JSON, where: str) -> JSON:
     from zarrscope.errors import NotFound
     from zarrscope.jsondoc.pointers import tokens_of
 

@@ -29,6 +29,7 @@ from zarrscope_app.cli.waiting import telling_waits
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
+    from zarrscope.model.json_value import JSON
     from zarrscope.model.metadata import ArrayMetadata, GroupMetadata
     from zarrscope.nodes.array import Array
     from zarrscope.nodes.group import Group
@@ -82,7 +83,7 @@ class DefaultGroup(click.Group):
     def shell_complete(self, context: click.Context, incomplete: str) -> list[CompletionItem]:
         return super().shell_complete(context, incomplete) or files(incomplete)
 
-    def invoke(self, context: click.Context) -> Any:
+    def invoke(self, context: click.Context) -> object:
         try:
             result = super().invoke(context)
             sys.stdout.flush()
@@ -205,7 +206,7 @@ _OF_ADDRESSES: dict[str, dict[str, Any]] = {
 
 def _with_options(verb: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(verb)
-    def run(*arguments: Any, **given: Any) -> Any:
+    def run(*arguments: Any, **given: Any) -> object:
         chosen = {name: value for name in _OF_ADDRESSES if (value := given.pop(name))}
         if chosen:
             _put_into_addresses(given, chosen)
@@ -251,7 +252,7 @@ def acting(verb: Callable[..., Any]) -> Callable[..., Any]:
     """Marks a verb that changes data: it continues when the reader of its output ends (`| head -1`)."""
 
     @wraps(verb)
-    def act(*arguments: Any, **options: Any) -> Any:
+    def act(*arguments: Any, **options: Any) -> object:
         outlive_reader()
         return verb(*arguments, **options)
 
@@ -262,7 +263,7 @@ def clustered(verb: Callable[..., Any]) -> Callable[..., Any]:
     """Adds options for a Dask cluster to a verb, which gets `scheduler`: an address, a scheduler file, or None."""
 
     @wraps(verb)
-    def checked(*args: Any, scheduler: str | None, scheduler_file: Path | None, **kwargs: Any) -> Any:
+    def checked(*args: Any, scheduler: str | None, scheduler_file: Path | None, **kwargs: Any) -> object:
         if scheduler is not None and scheduler_file is not None:
             raise click.UsageError("--scheduler and --scheduler-file name the same thing: give one of them.")
         return verb(*args, scheduler=scheduler or scheduler_file, **kwargs)
@@ -319,7 +320,7 @@ def _json(value: object) -> str:
     return text.replace("\x7f", "\\u007f")  # the only control character that json.dumps does not escape
 
 
-def _strict(value: object) -> Any:
+def _strict(value: object) -> JSON:
     if isinstance(value, Mapping):
         return {str(k): _strict(v) for k, v in value.items()}
     if isinstance(value, list | tuple):

@@ -25,7 +25,7 @@ MOST_FILES = 5000
 JSON = click.option("--json", "as_json", is_flag=True, help="Machine-readable: sorted JSON.")
 
 
-def if_read(metadata: ArrayMetadata, part: str, value: object) -> Any:
+def if_read(metadata: ArrayMetadata, part: str, value: object) -> object:
     """The value from the document, or None if that part could not be understood and `value` is a stand-in."""
     return None if part in metadata.unread else value
 

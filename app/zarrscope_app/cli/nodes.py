@@ -28,6 +28,7 @@ from zarrscope_app.cli.convert import SHARDS, DialectName, axis_lengths, codec_l
 from zarrscope_app.cli.streams import rewrite, steer
 
 if TYPE_CHECKING:
+    from zarrscope.model.json_value import JSON as JSONValue
     from zarrscope.nodes.array import Array
     from zarrscope.nodes.group import Group
     from zarrscope.nodes.hierarchy import Hierarchy
@@ -79,11 +80,11 @@ def _shape(context: click.Context, parameter: click.Parameter, value: str | None
     return shape
 
 
-def _fill(context: click.Context, parameter: click.Parameter, value: str | None) -> Any:
+def _fill(context: click.Context, parameter: click.Parameter, value: str | None) -> JSONValue:
     return ... if value is None else _parsed(context, parameter, value)
 
 
-def _parsed(context: click.Context, parameter: click.Parameter, value: str | None) -> Any:
+def _parsed(context: click.Context, parameter: click.Parameter, value: str | None) -> JSONValue:
     if value is None:
         return None
     try:

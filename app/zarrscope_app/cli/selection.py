@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
+    from types import EllipsisType
+
     from zarrscope.nodes.array import Array
     from zarrscope.nodes.group import Group
 
@@ -66,7 +68,7 @@ def placed(parts: AxisParts, node: Group | Array) -> tuple[Any, ...]:
     return parts.in_order(node) if isinstance(parts, NamedParts) else parts
 
 
-def _item(part: str, text: str) -> Any:
+def _item(part: str, text: str) -> int | slice | EllipsisType:
     if part == "...":
         return Ellipsis
     if re.fullmatch(r"[+-]?\d+", part):

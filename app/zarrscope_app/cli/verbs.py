@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from copy import copy
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -102,6 +102,6 @@ class LazyGroup(DefaultGroup):
 def _load(name: str) -> click.Command:
     verb = VERBS[name]
     # The command is copied, because one command may serve two verbs, and options are added to each of them here.
-    command: Any = copy(getattr(import_module(f"zarrscope_app.cli.{verb.module}"), verb.command or name))
+    command: click.Command = copy(getattr(import_module(f"zarrscope_app.cli.{verb.module}"), verb.command or name))
     command.name, command.short_help, command.params = name, verb.purpose, [*command.params]
     return with_common_options(following(command))

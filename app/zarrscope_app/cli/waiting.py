@@ -29,7 +29,7 @@ def telling_waits(verb: Callable[..., Any], say: Callable[[str], None]) -> Calla
     """Makes a verb say on a terminal, by `say`, which request has no answer yet."""
 
     @wraps(verb)
-    def run(*arguments: Any, **options: Any) -> Any:
+    def run(*arguments: Any, **options: Any) -> object:
         if not sys.stderr.isatty():
             return verb(*arguments, **options)
         watch_threads()

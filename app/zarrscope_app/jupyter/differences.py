@@ -14,7 +14,11 @@ import re
 import zlib
 from collections.abc import Iterable, Iterator
 from difflib import SequenceMatcher
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from zarrscope.model.json_value import JSON
+
 
 SHARE = 0.5
 """The largest difference that is sent in place of the content, as a share of the content's bytes. Each difference is
@@ -32,7 +36,7 @@ MOST_LINES = 1000
 replaced."""
 
 
-def difference(old: Any, new: Any) -> Any:
+def difference(old: JSON, new: JSON) -> JSON:
     """The difference of two values as JSON, or None if they are equal. Objects with other members, lists of another
     length, and lists of plain values are replaced as a whole."""
     pairs: Iterable[tuple[Any, Any, Any]]
@@ -47,7 +51,7 @@ def difference(old: Any, new: Any) -> Any:
     return {name: found for name, a, b in pairs if (found := difference(a, b)) is not None} or None
 
 
-def is_small(found: Any, content: Any) -> bool:
+def is_small(found: JSON, content: JSON) -> bool:
     """Whether a difference takes so much less than the content that it is sent in its place."""
     return len(json.dumps(found)) <= SHARE * len(json.dumps(content))
 

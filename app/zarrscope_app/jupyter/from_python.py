@@ -19,6 +19,8 @@ from zarrscope_app.presenters.session.on_show import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from zarrscope.nodes.array import Array
     from zarrscope.view.lazy import LazyView
 
@@ -62,7 +64,7 @@ class UsedFromPython:
         """The names for users. The others of ipywidgets and traitlets exist, too, but are not listed."""
         return sorted({*LISTED, *(name for name in super().__dir__() if name.startswith("__"))})
 
-    def _from_python(self, change: Any) -> None:
+    def _from_python(self, change: Mapping[str, Any]) -> None:
         if self._mirroring or self._closed:
             return
         name, new = change["name"], change["new"]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from zarrscope_app.jupyter.pictures import TileStream
 from zarrscope_app.jupyter.thumbnails import ThumbnailStream
 from zarrscope_app.presenters import RootsPresenter, Session, TreePresenter
 from zarrscope_app.presenters.image.three_views import ThreeViews
+
+if TYPE_CHECKING:
+    from logging import Logger
 
 VIEWS = ("main", "below", "beside")
 """The pictures of a widget: the plane, and the two other planes through one of its points."""
@@ -33,7 +36,7 @@ class Host(Protocol):
     cleared: int
     channel_text: str
     """The text by which channels are searched; "" shows all of them."""
-    log: Any  # traitlets' logger
+    log: Logger  # traitlets' logger
 
     @property
     def three(self) -> ThreeViews:

@@ -6,12 +6,15 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from math import isfinite
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+if TYPE_CHECKING:
+    from zarrscope.model.json_value import JSON
 
-def plain(value: object) -> Any:
+
+def plain(value: object) -> JSON:
     """A snapshot as JSON: enums by value, without arrays, and null for numbers that JSON lacks."""
     if isinstance(value, Enum):
         return value.value

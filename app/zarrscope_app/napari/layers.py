@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from napari.utils.colormaps import DirectLabelColormap
     from napari.viewer import Viewer
 
+    from zarrscope.model.json_value import JSON
     from zarrscope_app.presenters import Session
 
 
@@ -165,7 +166,7 @@ def label_properties(features: Any) -> dict[int, dict[str, Any]]:
     return found
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> JSON:
     """A value as JSON holds it; None for a missing one."""
     value = value.item() if isinstance(value, np.generic) else value
     if value is None or isinstance(value, bool | int | str):

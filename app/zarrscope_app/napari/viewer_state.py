@@ -21,6 +21,7 @@ from zarrscope_app.presenters.layers.shown_layers import ShownLayer
 from zarrscope_app.presenters.session.state_text import decode_view
 
 if TYPE_CHECKING:
+    from napari.components import Camera
     from napari.layers import Layer as NapariLayer
     from napari.utils import Colormap
     from napari.viewer import Viewer
@@ -88,7 +89,7 @@ def direction(viewer: Viewer) -> dict[str, Any] | None:
     return solid_member(float(np.degrees(azimuth)), float(np.degrees(elevation)), 1.0)
 
 
-def camera_of(viewer: Viewer) -> Any:
+def camera_of(viewer: Viewer) -> Camera:
     """The camera of a viewer. Newer versions of napari have it at `viewer.scene`, older ones at the viewer."""
     return getattr(viewer, "scene", viewer).camera
 

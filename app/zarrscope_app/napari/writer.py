@@ -27,6 +27,8 @@ from zarrscope_app.presenters.layers.presenter import NOT_PLACED
 if TYPE_CHECKING:
     from napari.viewer import Viewer
 
+    from zarrscope.model.json_value import JSON
+
 
 class SaveDialog(PreviewDialog):
     """Shows the plan of a new image; `planned` is that plan once the person has agreed, else None."""
@@ -131,7 +133,7 @@ def drawn(data: Any, arguments: dict[str, Any], kind: str) -> DrawnLayer:
     )
 
 
-def _pair(value: Any) -> tuple[float, float] | None:
+def _pair(value: JSON) -> tuple[float, float] | None:
     return (float(value[0]), float(value[1])) if value is not None else None
 
 

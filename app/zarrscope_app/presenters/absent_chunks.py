@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from zarrscope_app.presenters import strings
+
+if TYPE_CHECKING:
+    from zarrscope.model.dtype import Element
 
 
 class AbsentChunks:
@@ -24,7 +27,7 @@ class AbsentChunks:
         """The counts in words, for a line of statistics: "1 of 4 chunks not stored"; "" if all are stored."""
         return f"{strings.count(self.absent)} of {strings.counted(self.all, 'chunk')} not stored" if self.absent else ""
 
-    def sentence(self, fill_value: Any) -> str:
+    def sentence(self, fill_value: Element) -> str:
         """The sentence after an export; "" if all chunks are stored."""
         if not self.absent:
             return ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from zarrscope_app.presenters import strings
 
@@ -16,7 +16,7 @@ COMPARED = "difference"
 """The severity of a difference in the list of problems."""
 
 
-def line(found: Any) -> str:
+def line(found: NodeDifference) -> str:
     """One line for a person: "/0  shape  [4, 6] → [4, 5]"."""
     from zarrscope.check.diff import ABSENT  # loaded only if it is needed
 

@@ -132,7 +132,7 @@ class JobsPresenter:
 
         stopped = Ticket()
 
-        def run(cancelled: Callable[[], bool]) -> Any:
+        def run(cancelled: Callable[[], bool]) -> object:
             if stopped.cancelled:
                 raise Refused(strings.STOPPED)
             self._at_work.add(id)

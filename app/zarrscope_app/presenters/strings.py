@@ -10,12 +10,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from typing import Any
 
 from zarrscope.errors import Denied, OutsideLink, Refused, Unreadable, ZarrscopeError
 from zarrscope.errors.confidential import scrub
 from zarrscope.errors.visible import visible, visible_lines
-from zarrscope.model.dtype import Fill
+from zarrscope.model.dtype import Element, Fill
 from zarrscope.model.frozen import frozen
 from zarrscope.model.metadata import ArrayMetadata
 from zarrscope.runtime.lazy_numpy import np
@@ -279,12 +278,12 @@ def cell(value: object) -> str:
     return exact(value)
 
 
-def _complex(real: Any, imaginary: Any) -> str:
+def _complex(real: Element, imaginary: Element) -> str:
     sign = "-" if math.copysign(1.0, imaginary) < 0 else "+"
     return f"{_float(real)}{sign}{_float(abs(imaginary))}i"
 
 
-def _float(value: Any) -> str:
+def _float(value: Element) -> str:
     if value != value:
         return "NaN"
     if value in (math.inf, -math.inf):

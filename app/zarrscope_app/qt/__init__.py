@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 from zarrscope_app.presenters import Settings
 
 if TYPE_CHECKING:
+    from types import TracebackType
+
     from zarrscope_app.qt.toolkit.core import QCoreApplication
     from zarrscope_app.qt.window import Window
 
@@ -72,7 +74,7 @@ def _tell_faults() -> None:
     """Shows exceptions that no slot catches, in the window and on standard error. By default such an exception ends the
     process under PyQt, and unsaved input would be lost."""
 
-    def hook(kind: type[BaseException], error: BaseException, trace: Any) -> None:
+    def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
         sys.__excepthook__(kind, error, trace)
         for window in _windows[-1:]:
             window.tell(error)

@@ -3,7 +3,7 @@ beside it."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 from zarrscope_app.presenters import SessionState
 from zarrscope_app.presenters.commands import LABELS, command
@@ -155,7 +155,7 @@ class _Trail(QFrame):
         # A long path must not widen the window: its first crumbs are dropped.
         return QSize(120, super().minimumSizeHint().height())
 
-    def show_crumbs(self, crumbs: tuple[tuple[str, str], ...], go: Any) -> None:
+    def show_crumbs(self, crumbs: tuple[tuple[str, str], ...], go: Callable[[str], object]) -> None:
         for part in self._parts:
             part.hide()
             part.deleteLater()

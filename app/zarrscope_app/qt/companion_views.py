@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from zarrscope_app.presenters import Post, SlicePresenter
 from zarrscope_app.qt.toolkit.widgets import QGridLayout, QWidget
 
 from .canvas import ImageCanvas
+
+if TYPE_CHECKING:
+    pass
 
 
 class Companions(Protocol):

@@ -4,7 +4,6 @@ modal, and the export runs as a job."""
 from __future__ import annotations
 
 import os
-from typing import Any
 
 from zarrscope_app.presenters import Session, strings
 from zarrscope_app.presenters.commands import LABELS, command
@@ -106,7 +105,7 @@ class ExportDialog(QDialog):
 
     def _browse(self) -> None:
         title = LABELS["export-target"]
-        options: Any = QFileDialog.Option.DontConfirmOverwrite
+        options: QFileDialog.Option = QFileDialog.Option.DontConfirmOverwrite
         name, _ = QFileDialog.getSaveFileName(self, title, self.target.text(), options=options)
         if name:
             self.target.setText(os.path.normpath(name))

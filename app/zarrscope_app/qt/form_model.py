@@ -110,12 +110,12 @@ class FormModel(QAbstractItemModel):
             return bool(self._fields)
         return parent.column() == 0 and field.kind in CONTAINERS and field.members > 0
 
-    def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+    def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> object:
         if role == Qt.ItemDataRole.DisplayRole and orientation == Qt.Orientation.Horizontal:
             return LABELS[("name", "value", "kind")[section]]
         return None
 
-    def flags(self, index: QModelIndex) -> Any:
+    def flags(self, index: QModelIndex) -> Qt.ItemFlag:
         field = self.field(index)
         if field is None or self.presenter is None:
             return _PLAIN
@@ -125,7 +125,7 @@ class FormModel(QAbstractItemModel):
         can_change = field.can_rename if column == NAME else len(field.kinds) > 1
         return _EDITABLE if can_change and self.presenter.brief.status is not EditStatus.READ_ONLY else _PLAIN
 
-    def data(self, index: QModelIndex, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+    def data(self, index: QModelIndex, role: int = Qt.ItemDataRole.DisplayRole) -> object:
         field = self.field(index)
         if field is None:
             return None

@@ -87,7 +87,7 @@ class ValuesModel(QAbstractTableModel):
     def columnCount(self, parent: QModelIndex = QModelIndex()) -> int:  # noqa: B008 -- as Qt declares it
         return 0 if parent.isValid() else min(self._frame.columns, _ROWS)
 
-    def data(self, index: QModelIndex, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+    def data(self, index: QModelIndex, role: int = Qt.ItemDataRole.DisplayRole) -> object:
         if role == Qt.ItemDataRole.TextAlignmentRole:
             side = Qt.AlignmentFlag.AlignLeft if self._text(index).startswith('"') else Qt.AlignmentFlag.AlignRight
             return side | Qt.AlignmentFlag.AlignVCenter  # numbers are compared by their ends, words are read
@@ -110,7 +110,7 @@ class ValuesModel(QAbstractTableModel):
         line = block[index.row() % _BLOCK_ROWS] if index.row() % _BLOCK_ROWS < len(block) else []
         return line[index.column() % _BLOCK_COLUMNS] if index.column() % _BLOCK_COLUMNS < len(line) else ""
 
-    def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+    def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> object:
         if role != Qt.ItemDataRole.DisplayRole or self._presenter is None:
             return None
         if orientation == Qt.Orientation.Horizontal:

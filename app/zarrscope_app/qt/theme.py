@@ -7,7 +7,6 @@ roles.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
 
 from zarrscope_app.qt.toolkit.core import QByteArray, QRect, QRectF, QSize, Qt
 from zarrscope_app.qt.toolkit.gui import (
@@ -169,5 +168,5 @@ class _Engine(QIconEngine):
         painter.end()
         return pixmap
 
-    def clone(self) -> Any:
+    def clone(self) -> QIconEngine:
         return _Engine(self._name, self._colored)

@@ -359,7 +359,7 @@ class TreeModel(QAbstractItemModel):
             self.named.emit(row.path, str(value))
         return False  # the old name stays until the node is renamed
 
-    def data(self, index: Index, role: int = _DISPLAY) -> Any:
+    def data(self, index: Index, role: int = _DISPLAY) -> object:
         if role not in _ROLES:
             return None
         if self.is_note(index):
@@ -392,7 +392,7 @@ class TreeModel(QAbstractItemModel):
             self._icons[name] = icon(name)
         return self._icons[name]
 
-    def _note_data(self, index: Index, role: int) -> Any:
+    def _note_data(self, index: Index, role: int) -> object:
         if index.column():
             return None
         if index.internalId() >= _ABOVE:
@@ -415,7 +415,7 @@ class TreeModel(QAbstractItemModel):
             return icon("edit") if about.offer else icon("retry") if about.retry else icon("close") if stops else None
         return None
 
-    def _quiet(self, role: int) -> Any:
+    def _quiet(self, role: int) -> object:
         return self._quiet_color() if role == _FOREGROUND else None
 
     def _quiet_color(self) -> QColor:

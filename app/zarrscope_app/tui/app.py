@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from psygnal import SignalInstance
+from rich.console import RenderableType
 from textual import events
 from textual.app import App, ComposeResult
 from textual.containers import Horizontal, Vertical
@@ -328,15 +329,14 @@ class Explorer(App[int]):
         focus."""
         self._repaint.soon()
 
-    def _say(self, id: str, text: Any) -> None:
-        """Sets a text. The layout is only redone if the number of lines changes, because it is slow, and a key that
-        is held down sets many texts."""
+    def _say(self, id: str, text: RenderableType) -> None:
+        """Sets a text. The layout, which is slow, is redone only if the number of lines changes."""
         before = self._said.get(id)
         if before != text:
             self._said[id] = text
             self._shown[id].update(text, layout=id == "error-bar" or height(before) != height(text))
 
-    def _status(self) -> Any:
+    def _status(self) -> RenderableType:
         return apart(f" {self._note()}", self.session.state.status_text, self.size.width)
 
     def _note(self) -> str:
@@ -462,7 +462,7 @@ class Explorer(App[int]):
         """Closes the hierarchy in front; leaves the program if it is the only one."""
         self._leaving.close()
 
-    def exit(self, result: int | None = None, return_code: int = 0, message: Any = None) -> None:
+    def exit(self, result: int | None = None, return_code: int = 0, message: RenderableType | None = None) -> None:
         self.leaving(return_code)
         super().exit(result, return_code, message)
 

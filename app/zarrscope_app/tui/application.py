@@ -59,7 +59,7 @@ class Application(Protocol):
     def after_key(self) -> None:
         """Updates the parts that a key may have changed besides the presenters."""
 
-    def pop_screen(self) -> Any:
+    def pop_screen(self) -> object:
         """Closes the sheet in front."""
 
     def show_sheet(self, sheet: Sheet, answered: Callable[[str | None], object] | None = None) -> None:

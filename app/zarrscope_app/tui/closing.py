@@ -26,7 +26,7 @@ class Leaves(Protocol):
     def go_to_front(self) -> None:
         """Moves the cursor of the tree to the selected node of the hierarchy in front."""
 
-    def exit(self, result: int | None = None, return_code: int = 0, message: object = None) -> None:
+    def exit(self, result: int | None = None, return_code: int = 0, message: str | None = None) -> None:
         """Ends the application; `return_code` is the exit code of the process."""
 
 

@@ -14,8 +14,11 @@ from zarrscope.errors import ZarrscopeError
 from zarrscope.model.storage import ByteRange
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from zarrscope.codecs import CodecPipeline
     from zarrscope.model.selection import ChunkIndex
+    from zarrscope.model.storage import Buffer
     from zarrscope.nodes.array import Array
 
 FIRST = 64
@@ -73,7 +76,7 @@ def trace_chunk(array: Array, chunk: ChunkIndex) -> ChunkTrace | None:
     return ChunkTrace(data.nbytes, bytes(data[:FIRST]), steps, read - began, decoded - read, error)
 
 
-def decode_steps(pipeline: CodecPipeline, data: Any) -> tuple[CodecStep, ...]:
+def decode_steps(pipeline: CodecPipeline, data: Buffer) -> tuple[CodecStep, ...]:
     """Decodes a chunk codec by codec, and returns the size after each. Raises BadChunk."""
     steps = []
     here = data
@@ -84,7 +87,7 @@ def decode_steps(pipeline: CodecPipeline, data: Any) -> tuple[CodecStep, ...]:
     return tuple(steps)
 
 
-def _nbytes(data: Any) -> int | None:
+def _nbytes(data: Buffer | NDArray[Any]) -> int | None:
     if not isinstance(data, np.ndarray):
         return memoryview(data).nbytes
     return None if data.dtype.hasobject else data.nbytes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 from zarrscope.check.finding import Finding, finding_of
 from zarrscope.dialects import Dialect, StoredDocument
@@ -12,6 +12,9 @@ from zarrscope.errors import ZarrscopeError
 from zarrscope.jsondoc.parse import parse_json
 from zarrscope.nodes.detect import fetch
 from zarrscope.nodes.hierarchy import Hierarchy
+
+if TYPE_CHECKING:
+    from zarrscope.model.json_value import JSON
 
 
 def copies(hierarchy: Hierarchy) -> Mapping[str, StoredDocument] | None:
@@ -69,7 +72,7 @@ def _difference(
     return "copy-stale", "The consolidated metadata differs from the node's own document"
 
 
-def _same_node(dialect: Dialect, path: str, key: str, held: Any, own: bytes) -> bool:
+def _same_node(dialect: Dialect, path: str, key: str, held: JSON, own: bytes) -> bool:
     """Whether the copy `held` and the document `own` describe the same node. One may state a default that the other
     leaves out."""
     try:
@@ -84,7 +87,7 @@ def _same_node(dialect: Dialect, path: str, key: str, held: Any, own: bytes) -> 
     )
 
 
-def _plain(document: object) -> Any:
+def _plain(document: object) -> JSON:
     """The content of a document without consolidated metadata, in a form in which NaN equals NaN."""
     if isinstance(document, Mapping):
         document = {name: value for name, value in document.items() if name != "consolidated_metadata"}

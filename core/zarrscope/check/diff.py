@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import count as count_from
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,9 @@ from zarrscope.nodes.consolidated_metadata import MAX_DEPTH
 from zarrscope.nodes.detect import fetch
 from zarrscope.nodes.hierarchy import Group, Hierarchy
 from zarrscope.runtime.tuning import COMPARED_BYTES as BLOCK_BYTES
+
+if TYPE_CHECKING:
+    from zarrscope.model.metadata import CodecSpec
 
 
 class Absent:
@@ -55,8 +58,8 @@ class NodeDifference:
 
     path: str
     what: str
-    left: Any
-    right: Any
+    left: object
+    right: object
     pointer: str | None = None
     index: tuple[int, ...] | None = None
     count: int | None = None
@@ -348,18 +351,18 @@ def _grid(grid: ChunkGrid) -> list[Any]:
     return list(grid.chunk_shape) if axes is None else [a if isinstance(a, int) else [list(r) for r in a] for a in axes]
 
 
-def _exact(array: Array) -> Any:
+def _exact(array: Array) -> object:
     value = array.fill_value
     if isinstance(value, np.generic | np.ndarray):
         return "NaN" if value.dtype.kind in "fc" and bool(np.all(np.isnan(value))) else value.tobytes()
     return value
 
 
-def _form(codec: Any) -> dict[str, Any]:
+def _form(codec: CodecSpec) -> dict[str, Any]:
     return {"name": codec.name, "configuration": dict(codec.configuration)}
 
 
-def _problem(error: object) -> Any:
+def _problem(error: object) -> object:
     return f"{error.title}: {error.message}" if isinstance(error, ZarrscopeError) else ABSENT
 
 

@@ -22,6 +22,8 @@ from zarrscope.model.storage import ByteRange
 from zarrscope.runtime.tuning import CHECKED_GAP, CHECKED_INNER_CHUNKS, CHECKED_RANGE_BYTES
 
 if TYPE_CHECKING:
+    from typing import Literal
+
     from numpy.typing import NDArray
 
     from zarrscope.chunkio.locator import EncodedChunk
@@ -167,7 +169,7 @@ class LargeShard:
         how = "the same bytes" if same[at] else "bytes in common"
         text = f"The index gives the inner chunks {names} of shard {self.chunk} {how}{many}"
         advice = "One of them was overwritten: compare both with a copy, and write them again."
-        severity: Any = "warning" if same[at] else "error"
+        severity: Literal["warning", "error"] = "warning" if same[at] else "error"
         self.findings.append(Finding(severity, "shard-overlap", self.array.path, text, self.key, None, advice))
 
     # ------------------------------------------------------------------ inner chunks

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from zarrscope.codecs import CodecPipeline
+    from zarrscope.model.dtype import Element
     from zarrscope.model.scattered import CoordinateSelection, OrthogonalSelection
 
 CountOfChunks = Callable[[int, int], object]
@@ -54,7 +55,7 @@ class ArraySource(Protocol):
         """The dtype of decoded elements. Raises Unsupported if numpy cannot hold the data type."""
 
     @property
-    def fill_value(self) -> Any:
+    def fill_value(self) -> Element:
         """The value of elements whose chunk is not stored: a numpy scalar, or str or bytes for variable types."""
 
     @property

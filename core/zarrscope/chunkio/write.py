@@ -198,7 +198,7 @@ def _items(array: ArraySource, values: ArrayLike) -> NDArray[Any]:
     types, plain = _ITEMS[kind]
     if given.dtype.kind in plain:
         return given.astype(object)
-    found: Any = given.dtype
+    found: object = given.dtype
     if given.dtype.kind == "O":
         found = next((type(item).__name__ for item in given.flat if not isinstance(item, types)), None)
         if found is None:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import sys
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -35,6 +35,19 @@ from zarrscope.codecs.native import needed
 from zarrscope.codecs.objectsizes import TEXT, check_items
 from zarrscope.codecs.settings import CodecSettings
 from zarrscope.errors import BadChunk
+
+if TYPE_CHECKING:
+    from typing import Protocol
+
+    class ElementCodec(Protocol):
+        """A codec of numcodecs for elements of any length."""
+
+        def encode(self, buf: Elements, /) -> Buffer:
+            """The elements as bytes."""
+
+        def decode(self, buf: Elements, /) -> Elements:
+            """The elements that these bytes hold."""
+
 
 # Types that `bytes` stores in one byte each, of which only the low bits count (spec C.2): name → (bits, signed).
 SMALL = {
@@ -267,7 +280,7 @@ class VariableLength(ArrayToBytes):
         found: Elements = self._codec().decode(np.frombuffer(data, np.uint8))
         return found
 
-    def _codec(self) -> Any:
+    def _codec(self) -> ElementCodec:
         raise NotImplementedError  # each item type overrides this
 
 
@@ -277,13 +290,15 @@ class VlenUtf8(VariableLength):
 
     text = True
 
-    def _codec(self) -> Any:
-        return needed("numcodecs.vlen").VLenUTF8()
+    def _codec(self) -> ElementCodec:
+        found: ElementCodec = needed("numcodecs.vlen").VLenUTF8()
+        return found
 
 
 @codec("vlen-bytes")
 class VlenBytes(VariableLength):
     """Stores byte strings of any length, as numcodecs "vlen-bytes" does."""
 
-    def _codec(self) -> Any:
-        return needed("numcodecs.vlen").VLenBytes()
+    def _codec(self) -> ElementCodec:
+        found: ElementCodec = needed("numcodecs.vlen").VLenBytes()
+        return found

@@ -163,7 +163,7 @@ class Blosc(BytesToBytes):
         offsets = [at for at in there if at is not None]
         if arena is None or len(offsets) < len(parts):
             offsets = [*accumulate((len(part.data) for part in parts[:-1]), initial=table)]
-            data: Any = bytearray().join((bytes(table), *(part.data for part in parts)))
+            data: bytearray | memoryview = bytearray().join((bytes(table), *(part.data for part in parts)))
         else:
             data = arena.used()
         places = first.places if len(parts) == 1 else np.concatenate([part.places for part in parts])

@@ -247,7 +247,7 @@ class BytesToBytes:
             self.decode_into(data, out[i * size : (i + 1) * size])
         return out
 
-    def read_blocks(self, source: RangeReadable, start: int, stop: int) -> Any:
+    def read_blocks(self, source: RangeReadable, start: int, stop: int) -> object:
         """Reads the encoded blocks that hold the decoded bytes from `start` to `stop`. Returns None if decoding the
         whole chunk is better.
 

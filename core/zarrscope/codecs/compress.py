@@ -19,7 +19,7 @@ libdeflate, isal or at last zlib; crc32c uses google-crc32c or a table in Python
 from __future__ import annotations
 
 import zlib
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -51,7 +51,7 @@ class Deflated(BytesToBytes):
         parts: list[bytes] = []
         total, rest = 0, data
         while True:
-            stream: Any = fast.decompressobj(self.window)
+            stream: zlib._Decompress = fast.decompressobj(self.window)
             while not stream.eof:
                 try:
                     part = stream.decompress(rest, limit + 1 - total)

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from zarrscope.codecs.codec import Buffer, Octets
 from zarrscope.codecs.native import numcodecs_file, pointer
 from zarrscope.runtime.shortcuts import need, shortcut
+
+if TYPE_CHECKING:
+    from ctypes import CDLL
 
 _local = threading.local()
 
@@ -32,7 +35,7 @@ class _Context:
     """A decompression context of libzstd. Each thread makes one and keeps it, because making it takes longer than
     decoding a tiny chunk."""
 
-    def __init__(self, functions: Any) -> None:
+    def __init__(self, functions: CDLL) -> None:
         self._free = functions.ZSTD_freeDCtx
         self.handle = functions.ZSTD_createDCtx()
         if not self.handle:
@@ -42,7 +45,7 @@ class _Context:
         self._free(self.handle)
 
 
-def decompress(functions: object, data: Buffer, out: Octets) -> int:
+def decompress(functions: CDLL, data: Buffer, out: Octets) -> int:
     """Decodes all frames of the data into `out`, one after the other, and returns the number of bytes. Raises
     ZstdFailure."""
     context = getattr(_local, "context", None)
@@ -51,7 +54,7 @@ def decompress(functions: object, data: Buffer, out: Octets) -> int:
     return _decompress(functions, context, data, out)
 
 
-def _decompress(functions: Any, context: _Context, data: Buffer, out: Octets) -> int:
+def _decompress(functions: CDLL, context: _Context, data: Buffer, out: Octets) -> int:
     size: int = functions.ZSTD_decompressDCtx(context.handle, pointer(out), out.size, pointer(data), len(data))
     if size > out.size:
         raise ZstdFailure(functions.ZSTD_getErrorName(size).decode("ascii", "replace"))
@@ -59,7 +62,7 @@ def _decompress(functions: Any, context: _Context, data: Buffer, out: Octets) ->
 
 
 @shortcut("libzstd", tried_with="numcodecs 0.16.4, 0.16.6 and 0.17.1")
-def functions() -> Any:
+def functions() -> CDLL:
     """The loaded library file, with the types of its functions set."""
     found = numcodecs_file("zstd", "ZSTD_decompressDCtx")
     where, size = ctypes.c_void_p, ctypes.c_size_t
@@ -81,7 +84,7 @@ _FRAME = bytes.fromhex("28b52ffd 2409 490000 7a61727273636f7065 d7d02105")
 """The data of the self-test: a frame of nine letters, with a checksum."""
 
 
-def _test(found: object) -> None:
+def _test(found: CDLL) -> None:
     """Raises NotUsable unless the library decodes two frames in a row, and refuses a damaged frame and a too small
     output.
     """

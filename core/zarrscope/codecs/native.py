@@ -6,7 +6,7 @@ import os
 from importlib import import_module
 from importlib.machinery import EXTENSION_SUFFIXES
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,9 +14,13 @@ from zarrscope.errors import Unsupported
 from zarrscope.runtime.memo import memoized
 from zarrscope.runtime.shortcuts import NotUsable
 
+if TYPE_CHECKING:
+    from ctypes import CDLL
+    from types import ModuleType
+
 
 @memoized(64)
-def library(name: str) -> Any:
+def library(name: str) -> ModuleType | None:
     """Returns the module, or None if it is missing or cannot be imported: a broken installation counts as none."""
     try:
         return import_module(name)
@@ -24,7 +28,7 @@ def library(name: str) -> Any:
         return None
 
 
-def needed(name: str) -> Any:
+def needed(name: str) -> ModuleType:
     """The module of this name. Raises Unsupported with the name of the package to install."""
     module = library(name)
     if module is None:
@@ -40,7 +44,7 @@ def needed(name: str) -> Any:
 
 
 @memoized(8)
-def numcodecs_file(name: str, shows: str) -> Any:
+def numcodecs_file(name: str, shows: str) -> CDLL:
     """Loads the library file of a module of numcodecs by ctypes, without importing numcodecs. Raises NotUsable.
 
     Measured 2026-11-21 (tests/bench/run.py "cold"): `import numcodecs` sets up all of its codecs, which takes 25 ms

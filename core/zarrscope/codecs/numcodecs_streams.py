@@ -15,7 +15,6 @@ import base64
 import bz2
 import lzma
 import zlib
-from typing import Any
 
 import numpy as np
 
@@ -30,7 +29,7 @@ LZMA_MEMORY = 1 << 29
 class Streamed(BytesToBytes):
     """Concatenated compressed streams, decoded piece by piece by a decompressor object of the standard library."""
 
-    def _stream(self) -> Any:
+    def _stream(self) -> bz2.BZ2Decompressor | lzma.LZMADecompressor:
         raise NotImplementedError  # each format overrides this
 
     def _expand(self, data: Buffer, limit: int) -> Buffer:
@@ -64,7 +63,7 @@ class Bz2(Streamed):
         super().__init__(settings, decoded)
         self.level = settings.integer("level", default=1, low=1, high=9)
 
-    def _stream(self) -> Any:
+    def _stream(self) -> bz2.BZ2Decompressor | lzma.LZMADecompressor:
         return bz2.BZ2Decompressor()
 
     def encode(self, data: bytes) -> bytes:
@@ -95,7 +94,7 @@ class Lzma(Streamed):
         except Exception as error:
             raise settings.fault("filters", f"does not describe a stream: {error}") from None
 
-    def _stream(self) -> Any:
+    def _stream(self) -> bz2.BZ2Decompressor | lzma.LZMADecompressor:
         if self.format == lzma.FORMAT_RAW:
             return lzma.LZMADecompressor(lzma.FORMAT_RAW, filters=self.filters)
         return lzma.LZMADecompressor(self.format, memlimit=LZMA_MEMORY)

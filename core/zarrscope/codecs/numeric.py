@@ -13,7 +13,7 @@ exactly the arithmetic of the writer: x/scale+offset, cumulative sums, a cast.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,6 +24,11 @@ from zarrscope.errors import BadChunk, Refused, ZarrscopeError
 from zarrscope.model.dtype import Fill, data_type
 from zarrscope.model.fill_value import parse_fill
 from zarrscope.model.typestr import from_numpy
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from zarrscope.model.json_value import JSON
 
 
 def named_dtype(settings: CodecSettings, member: str, default: np.dtype[Any] | None) -> np.dtype[Any]:
@@ -275,7 +280,7 @@ class ScaleOffset(Elementwise):
             raise settings.fault("scale", "must not be 0")
         self.encode_fill()
 
-    def _number(self, settings: CodecSettings, member: str, default: int) -> Any:
+    def _number(self, settings: CodecSettings, member: str, default: int) -> JSON:
         if not settings.has(member):
             return self.decoded.numpy.type(default)
         try:
@@ -410,7 +415,7 @@ class CastValue(Elementwise):
         if self.rounding == "nearest-away":
             whole = np.trunc(array)
             return whole + np.where(np.abs(array - whole) >= 0.5, np.copysign(1.0, array), 0.0)
-        chosen: Any = {
+        chosen: Callable[[Elements], Elements] = {
             "nearest-even": np.rint,
             "towards-zero": np.trunc,
             "towards-positive": np.ceil,

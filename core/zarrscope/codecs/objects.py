@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from zarrscope.codecs.native import needed
 from zarrscope.codecs.objectsizes import VIEW, check_json, unpacked
 from zarrscope.codecs.settings import CodecSettings
 from zarrscope.errors import BadChunk, Unsupported
+
+if TYPE_CHECKING:
+    from zarrscope.codecs.array import ElementCodec
 
 
 @codec("numcodecs.vlen-array")
@@ -40,8 +43,9 @@ class VlenArray(VariableLength):
         if self.item.hasobject or self.item.itemsize == 0:
             raise settings.fault("dtype", "must have elements of a fixed size")
 
-    def _codec(self) -> Any:
-        return needed("numcodecs.vlen").VLenArray(self.item)
+    def _codec(self) -> ElementCodec:
+        found: ElementCodec = needed("numcodecs.vlen").VLenArray(self.item)
+        return found
 
 
 class Itemised(ArrayToBytes):
@@ -53,7 +57,7 @@ class Itemised(ArrayToBytes):
             raise settings.unfit(f"stores objects, but the data type is {decoded.dtype.name!r}")
         self.encoded = BytesSpec(None, MAX_CHUNK_BYTES)
 
-    def _parse(self, data: Buffer) -> Any:
+    def _parse(self, data: Buffer) -> object:
         raise NotImplementedError  # each encoding overrides this
 
     def _compose(self, items: list[Any]) -> bytes:
@@ -112,7 +116,7 @@ class Json2(Itemised):
         super().__init__(settings, decoded)
         self.encoding = settings.choice("encoding", ("utf-8", "utf8", "ascii", "latin-1"), default="utf-8")
 
-    def _parse(self, data: Buffer) -> Any:
+    def _parse(self, data: Buffer) -> object:
         check_json(self.name, data)
         return json.loads(bytes(data).decode(self.encoding))
 
@@ -130,7 +134,7 @@ class Msgpack2(Itemised):
         self.use_bin_type = settings.boolean("use_bin_type", default=True)
         self.use_single_float = settings.boolean("use_single_float", default=False)
 
-    def _parse(self, data: Buffer) -> Any:
+    def _parse(self, data: Buffer) -> object:
         unpack = needed("msgpack").unpackb
         items = unpacked(self.name, data, unpack, raw=self.raw, strict_map_key=False)
         if self.raw and isinstance(items, list) and len(items) > 1 and isinstance(items[-2], bytes):

@@ -7,13 +7,19 @@ limit and is not estimated at all.
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from zarrscope.codecs import limits
 from zarrscope.codecs.codec import Buffer
 from zarrscope.errors import BadChunk
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeVar
+
+    T = TypeVar("T", list[Any], dict[Any, Any])
 
 POINTER = 8
 TEXT = 80
@@ -80,14 +86,14 @@ def check_json(codec: str, data: Buffer) -> None:
     need_room(codec, size + TEXT * value.count(b'"') // 2)
 
 
-def unpacked(codec: str, data: Buffer, unpack: Any, **options: Any) -> Any:
+def unpacked(codec: str, data: Buffer, unpack: Callable[..., Any], **options: Any) -> object:
     """Decodes MessagePack data if their objects fit into the allowed memory. Raises BadChunk."""
     if WORST * len(data) <= limits.MAX_CHUNK_BYTES:
         return unpack(bytes(data), **options)
     need_room(codec, 2 * len(data))
     size = 2 * len(data)
 
-    def made(found: Any) -> Any:
+    def made(found: T) -> T:
         nonlocal size
         size += sys.getsizeof(found) + NUMBER * len(found)
         need_room(codec, size)

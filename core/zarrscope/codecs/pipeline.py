@@ -350,7 +350,7 @@ class CodecPipeline:
             raise _naming_codec(error, at)  # noqa: B904 - the error caught, or a new one caused by it
         return array.transpose(0, *self._batch_axes) if self.axes is not None and self._batch_axes else array
 
-    def read_blocks(self, source: RangeReadable, window: DecodeWindow) -> Any:
+    def read_blocks(self, source: RangeReadable, window: DecodeWindow) -> object:
         """Reads the encoded blocks of a chunk that hold the window. Returns None if decoding the whole chunk is better.
         Called only if `reads_blocks`.
 

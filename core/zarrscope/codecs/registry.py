@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from importlib import import_module
-from typing import Any
 
 from zarrscope.codecs.codec import CLASSES, ArrayToArray, ArrayToBytes, BytesToBytes, CodecClass
 from zarrscope.errors import Unsupported
@@ -86,7 +85,7 @@ def codec_reports(specs: Sequence[CodecSpec]) -> tuple[ExtensionReport, ...]:
 
 def _plugged_in(name: str) -> CodecClass:
     """The class of a codec that another package adds by an entry point. Raises Unsupported."""
-    made: Any = loaded("codecs", name)
+    made: object = loaded("codecs", name)
     if made is None:
         raise Unsupported(
             f"The codec {name!r} is not known here",

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from zarrscope.errors import BadMetadata, Unsupported
 from zarrscope.errors.visible import counted
 from zarrscope.jsondoc.pointers import pointer_of
 from zarrscope.model.metadata import CodecSpec, Configuration
 
+if TYPE_CHECKING:
+    from zarrscope.model.json_value import JSON
+
 MAX_CODECS = 64
 MAX_DEPTH = 4
 """The deepest nesting of codecs in the configurations of other codecs (spec F.14)."""
 
-_ABSENT: Any = object()
+_ABSENT: object = object()
 T = TypeVar("T")
 
 
@@ -72,7 +75,7 @@ class CodecSettings:
         self._read.add(member)
         return self.members.get(member) is not None
 
-    def value(self, member: str, default: object = _ABSENT) -> Any:
+    def value(self, member: str, default: object = _ABSENT) -> JSON:
         """The value of a member, of any type, null included; `default` if it is absent. Raises BadMetadata if there is
         no default either."""
         self._read.add(member)

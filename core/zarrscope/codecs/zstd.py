@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -26,6 +26,12 @@ from zarrscope.codecs.native import library, needed
 from zarrscope.codecs.settings import CodecSettings
 from zarrscope.model.buffers import Arena, RangeReadable
 from zarrscope.runtime.named_tuple import NamedTuple
+
+if TYPE_CHECKING:
+    from ctypes import CDLL
+    from types import ModuleType
+
+    from zstandard import ZstdCompressor, ZstdDecompressionReader, ZstdDecompressor
 
 MAGIC = b"\x28\xb5\x2f\xfd"
 LARGEST_BLOCK = 128 * 1024
@@ -153,7 +159,7 @@ class Zstd(BytesToBytes):
         except zstandard.ZstdError as error:
             raise self.damaged(error) from None
 
-    def _decoded(self, functions: object, data: Buffer, out: Octets) -> int:
+    def _decoded(self, functions: CDLL, data: Buffer, out: Octets) -> int:
         """Decodes into `out` and returns the number of bytes."""
         try:
             return czstd.decompress(functions, data, out)
@@ -281,7 +287,7 @@ def _decoded_at_once(joined: Buffer, out: Octets) -> bool:
     return False
 
 
-def _decoded_each(zstandard: Any, chunks: Sequence[Buffer], out: Octets) -> bool:
+def _decoded_each(zstandard: ModuleType, chunks: Sequence[Buffer], out: Octets) -> bool:
     """Decodes chunks of one frame each into `out`. Returns False, with undefined content of `out`, if a chunk is not
     one whole frame of the expected size."""
     decompressor, at = _decompressor(zstandard), 0
@@ -298,7 +304,7 @@ def _decoded_each(zstandard: Any, chunks: Sequence[Buffer], out: Octets) -> bool
     return True
 
 
-def _fill(reader: Any, out: Octets) -> int:
+def _fill(reader: ZstdDecompressionReader, out: Octets) -> int:
     """Fills `out` from the reader and returns the number of bytes: fewer than its size only if the frames end."""
     done = int(reader.readinto(out))
     while 0 < done < out.size and (more := reader.readinto(out[done:])):
@@ -306,17 +312,18 @@ def _fill(reader: Any, out: Octets) -> int:
     return done
 
 
-def _decompressor(zstandard: Any) -> Any:
+def _decompressor(zstandard: ModuleType) -> ZstdDecompressor:
     """The decompressor of the current thread: making one takes longer than decoding a small chunk."""
     if getattr(_local, "zstd", None) is None:
         _local.zstd = zstandard.ZstdDecompressor()
-    return _local.zstd
+    made: ZstdDecompressor = _local.zstd
+    return made
 
 
-def _compressor(zstandard: Any, level: int, checksum: bool) -> Any:
+def _compressor(zstandard: ModuleType, level: int, checksum: bool) -> ZstdCompressor:
     """The compressor of the current thread, with the settings that it used last."""
     kept = getattr(_local, "compressor", None)
     if kept is None or kept[:2] != (level, checksum):
-        made = zstandard.ZstdCompressor(level=level, write_checksum=checksum)
-        kept = _local.compressor = (level, checksum, made)
-    return kept[2]
+        kept = _local.compressor = (level, checksum, zstandard.ZstdCompressor(level=level, write_checksum=checksum))
+    made: ZstdCompressor = kept[2]
+    return made

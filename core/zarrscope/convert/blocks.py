@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,9 @@ from numpy.typing import NDArray
 from zarrscope.model.metadata import ArrayMetadata
 from zarrscope.model.selection import ChunkIndex, Selection
 from zarrscope.runtime.tuning import REGION_BYTES
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 ChunkRegion = tuple[range, ...]
 """A range of destination chunks along each axis."""
@@ -121,7 +124,7 @@ def equal(a: NDArray[Any], b: NDArray[Any]) -> bool:
     return a.dtype.kind in "fc" and bool(np.array_equal(a, b, equal_nan=True))
 
 
-def _same(a: Any, b: Any) -> bool:
+def _same(a: ArrayLike, b: ArrayLike) -> bool:
     if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
         return bool(np.array_equal(a, b))
     return bool(a == b) or (a != a and b != b)

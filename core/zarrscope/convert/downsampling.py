@@ -90,7 +90,7 @@ def _mean(parts: list[NDArray[Any]], dtype: np.dtype[Any]) -> NDArray[Any]:
         return _whole_mean(parts, dtype, count)
     wide = np.complex128 if dtype.kind == "c" else np.float32 if dtype.itemsize <= 2 else np.float64
     with np.errstate(over="ignore", invalid="ignore"):
-        total: Any = parts[0].astype(wide)
+        total: NDArray[Any] = parts[0].astype(wide)
         for part in parts[1:]:
             total += part
         total /= count
@@ -102,7 +102,7 @@ def _whole_mean(parts: list[NDArray[Any]], dtype: np.dtype[Any], count: int) -> 
     """The exact mean of integers, rounded once. If their sum could overflow, it sums quotients and remainders."""
     signed = dtype.kind == "i"
     if (dtype.itemsize * 8 - signed) + (count - 1).bit_length() < 31:
-        wide: Any = np.int32
+        wide: type[np.signedinteger[Any] | np.unsignedinteger[Any]] = np.int32
     else:
         wide = np.int64 if signed or dtype.itemsize < 8 else np.uint64
     fits = dtype.itemsize * 8 + (count - 1).bit_length() < 63
@@ -122,7 +122,8 @@ def _whole_mean(parts: list[NDArray[Any]], dtype: np.dtype[Any], count: int) -> 
         quotient += carried
     twice = remainder * wide(2)
     quotient += (twice > count) | ((twice == count) & ((quotient & wide(1)) == 1))
-    return quotient.astype(dtype)
+    result: NDArray[Any] = quotient.astype(dtype)
+    return result
 
 
 def _divided(total: NDArray[Any], count: int) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -10,10 +10,13 @@ E.5.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from zarrscope.ome.metadata import HISTORICAL_AXES, TYPE_OF_NAME, resolve
 from zarrscope.ome.pixel_size import ShapeOf
+
+if TYPE_CHECKING:
+    from zarrscope.model.json_value import JSON
 
 JsonObject = dict[str, Any]
 
@@ -184,5 +187,5 @@ def _has_axes(entries: object) -> bool:
     )
 
 
-def _without_version(value: object) -> Any:
+def _without_version(value: object) -> JSON:
     return {name: item for name, item in value.items() if name != "version"} if isinstance(value, Mapping) else value

@@ -7,13 +7,16 @@ defect, with the text of `problem` (model/metadata.py).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from zarrscope.errors import BadMetadata, Unsupported
 from zarrscope.errors.visible import visible
 from zarrscope.model.dtype import DataType, Fill, unknown
 from zarrscope.model.fill_value import undefined
 from zarrscope.model.metadata import ArrayMetadata, ChunkGrid, ChunkKeys, CodecSpec, Defect, GroupMetadata, RegularGrid
+
+if TYPE_CHECKING:
+    from zarrscope.model.json_value import JSON
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -44,7 +47,7 @@ class UnreadAttributes(Mapping[str, Any]):
     def __init__(self, defect: Defect) -> None:
         self.defect = defect
 
-    def __getitem__(self, name: str) -> Any:
+    def __getitem__(self, name: str) -> JSON:
         raise self.defect.error
 
     def __iter__(self) -> Iterator[str]:

@@ -21,7 +21,7 @@ def missing(point: str, name: str, pointer: str, advice: str) -> ExtensionReport
     return ExtensionReport(point, name, False, True, ExtensionOutcome.REFUSED, advice, pointer)
 
 
-def _at_once(read: Callable[..., Any], *arguments: Any) -> Any:
+def _at_once(read: Callable[..., Any], *arguments: Any) -> object:
     return read(*arguments)
 
 

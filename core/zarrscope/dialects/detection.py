@@ -103,7 +103,7 @@ def _plugged(faults: list[Unsupported] | None = None) -> Iterator[DialectRow]:
             continue
         try:
             row = DialectRow(name, "", (), late=True)
-            made: Any = row.make()
+            made: object = row.make()
             signs = getattr(made, "signs", ())
             yield replace(row, signs=(signs,) if isinstance(signs, str) else tuple(signs))
         except Unsupported as error:

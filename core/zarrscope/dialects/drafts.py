@@ -28,7 +28,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from zarrscope.dialects import draft_arrays, draft_writing
 from zarrscope.dialects.defects import Defects, UnreadAttributes, as_far_as_read, need_sound
@@ -51,6 +51,9 @@ from zarrscope.model.metadata import (
 )
 from zarrscope.model.plugins import plugin
 from zarrscope.model.storage import Entry
+
+if TYPE_CHECKING:
+    from zarrscope.model.json_value import JSON
 
 BOOTSTRAP = "zarr.json"
 _CONSOLIDATED = "meta/root/consolidated/.zmetadata"
@@ -375,7 +378,7 @@ def from_bootstrap(document: Mapping[str, Any], *, lenient: bool = False) -> tup
     check_format(members, notes)
     encoding = members.need("metadata_encoding")
     unknown = ""
-    suffix: Any = None
+    suffix: JSON = None
     if isinstance(encoding, Mapping):
         layout = DRAFT_2022_05
         inner = Members(encoding, "/metadata_encoding", "metadata_encoding")

@@ -4,7 +4,7 @@ name; a URI is never fetched."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from zarrscope.dialects.reading import Members, token
 from zarrscope.errors import BadMetadata, Unsupported
@@ -22,6 +22,9 @@ from zarrscope.model.metadata import (
 )
 from zarrscope.model.plugins import plugin
 from zarrscope.model.schema import Schema, integer, one_of
+
+if TYPE_CHECKING:
+    from zarrscope.model.json_value import JSON
 
 MAX_EDGES = 10_000_000
 """The most chunks along one axis that a rectilinear grid may list (spec F.22)."""
@@ -58,7 +61,7 @@ def _rectilinear(settings: Members, shape: tuple[int, ...]) -> RectilinearGrid:
     )
 
 
-def _axis(value: Any, length: int, pointer: str) -> int | Runs:
+def _axis(value: JSON, length: int, pointer: str) -> int | Runs:
     if _is_length(value):
         return int(value)
     if not isinstance(value, list) or not value or len(value) > MAX_EDGES:

@@ -11,7 +11,7 @@ Measured 2026-11-21 (tests/bench/run.py "warm"): parsing and checking takes 30 t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from zarrscope.dialects.detection import detect, is_built_in
 from zarrscope.dialects.protocol import Detected, Dialect, Node, StoredDocument
@@ -19,6 +19,9 @@ from zarrscope.errors import BadMetadata, ZarrscopeError
 from zarrscope.runtime.memo import Memo
 from zarrscope.runtime.tuning import PARSED_BYTES as LIMIT
 from zarrscope.runtime.tuning import PARSED_DOCUMENTS as KEPT
+
+if TYPE_CHECKING:
+    from zarrscope.model.json_value import JSON
 
 MOST_NESTED = 200
 """Documents that contain more JSON objects and lists are not cached: they may be nested deeply, and the cache copies
@@ -83,7 +86,7 @@ def _comparable(documents: Mapping[str, StoredDocument]) -> tuple[tuple[str, byt
     return tuple(found)
 
 
-def _copy(value: object) -> Any:
+def _copy(value: object) -> JSON:
     if isinstance(value, Mapping):
         return {name: _copy(each) for name, each in value.items()}
     return [_copy(each) for each in value] if isinstance(value, list) else value

@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from zarrscope.dialects.reading import token
 from zarrscope.errors import BadMetadata, Refused
+
+if TYPE_CHECKING:
+    from zarrscope.model.json_value import JSON
 
 INDENTED = 1 << 20
 """Documents with more characters are written without line breaks. With line breaks a list of short items would be three
@@ -37,7 +40,7 @@ MAX_DEPTH = 500
 _LEAVES = frozenset((str, bool, int, type(None)))
 
 
-def is_standard_json(value: Any) -> bool:
+def is_standard_json(value: JSON) -> bool:
     """Whether a value consists of dicts, lists and the other types of JSON, not nested too deeply; if not, `_check`
     raises an error with the reason.
 

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
 
 from zarrscope.errors import Refused, Unreadable, Unsupported, ZarrscopeError
@@ -42,6 +42,9 @@ from zarrscope.model.storage import never
 from zarrscope.runtime.answers import AnswerQueue
 from zarrscope.runtime.tuning import TASK_BYTES, TASKS_PER_THREAD
 from zarrscope.stores.store import Store
+
+if TYPE_CHECKING:
+    pass
 
 Piece = TypeVar("Piece")
 T = TypeVar("T")
@@ -154,7 +157,7 @@ class DaskExecutor:
         place = self._place
         asked_for = question(place)
 
-        async def one(worker: str) -> Any:
+        async def one(worker: str) -> object:
             asked = self.client.run(eval, asked_for, workers=[worker], on_error="return")
             try:
                 found: dict[str, Any] = await asyncio.wait_for(asked, ANSWER_SECONDS)

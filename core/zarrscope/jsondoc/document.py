@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from zarrscope.errors import NotFound, Refused
 from zarrscope.errors.visible import visible
@@ -32,9 +32,12 @@ from zarrscope.jsondoc.spans import JsonSpan, outline
 from zarrscope.jsondoc.style import Style, begin, escape_surrogates, indent_at, on_lines, plain
 from zarrscope.model.storage import Version
 
-_MISSING: Any = object()
+if TYPE_CHECKING:
+    from zarrscope.model.json_value import JSON
+
+_MISSING: object = object()
 """Marks a default that was not given, and a member that is to be removed."""
-_ABSENT: Any = object()
+_ABSENT: object = object()
 """Marks that there is no value at a pointer."""
 
 
@@ -70,7 +73,7 @@ class Document:
         self.version = version
         self._limit = limit
         notes: list[str] = []
-        self.value: Any = parse_json(self.bytes, key=key or None, limit=limit, notes=notes)
+        self.value: JSON = parse_json(self.bytes, key=key or None, limit=limit, notes=notes)
         """The parsed document. It is shared: do not change it."""
         self.notes: tuple[str, ...] = tuple(notes)
         """One sentence for each deviation from standard JSON in the text: NaN, Infinity, repeated names."""
@@ -94,7 +97,7 @@ class Document:
     def _style(self) -> Style:
         return Style.of(self.text, self._root, self.key)
 
-    def get(self, pointer: str, default: object = _MISSING) -> Any:
+    def get(self, pointer: str, default: object = _MISSING) -> JSON:
         """The value at a pointer. Raises NotFound when there is none and no default was given."""
         value = self.value
         for token in tokens_of(pointer):
@@ -297,7 +300,7 @@ class Document:
     def _compare(
         self,
         span: JsonSpan,
-        value: Any,
+        value: JSON,
         tokens: list[str],
         parent: JsonSpan | None,
         splices: list[Splice],
@@ -340,7 +343,7 @@ class Document:
         indent = indent_at(self.text, span.start) if lines else None
         return self._style.spelled(value, indent)
 
-    def _insert(self, pointer: str, value: Any, position: int | None) -> Document:
+    def _insert(self, pointer: str, value: JSON, position: int | None) -> Document:
         """Adds a value, or JSON text unchanged (Verbatim)."""
         tokens = tokens_of(pointer)
         if not tokens:

@@ -14,12 +14,15 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from zarrscope.errors import BadMetadata
 from zarrscope.jsondoc.grammar import BEYOND, BOM, LITERALS, LONG, MAX_DEPTH, TWICE, fail, integer, without_collection
 from zarrscope.runtime.lazy_numpy import np
 from zarrscope.runtime.tuning import JSON_PIECE
+
+if TYPE_CHECKING:
+    from zarrscope.model.json_value import JSON
 
 NODE_LIMIT = 16 << 20
 """The largest document of a node, in bytes, unless the caller or ZARRSCOPE_DOCUMENT_LIMIT sets another limit."""
@@ -63,7 +66,7 @@ def parsed_once() -> Iterator[None]:
         _kept.reset(token)
 
 
-def parse_json(data: bytes, *, key: str | None = None, limit: int = NODE_LIMIT, notes: list[str] | None = None) -> Any:
+def parse_json(data: bytes, *, key: str | None = None, limit: int = NODE_LIMIT, notes: list[str] | None = None) -> JSON:
     """The value of a JSON document, of at most `limit` bytes and 512 levels.
 
     `notes` gets a note for each deviation from the standard. An integer of more than 4300 digits becomes an infinite
@@ -147,7 +150,7 @@ def _even(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _odd(token: str) -> Any:
+def _odd(token: str) -> JSON:
     raise _Odd
 
 
@@ -179,13 +182,13 @@ _quick = json.JSONDecoder(object_pairs_hook=_even, parse_constant=_odd, parse_fl
 """The decoder is made once, because making it takes longer than reading a short document."""
 
 
-def parse_text(text: str, notes: list[str]) -> Any:
+def parse_text(text: str, notes: list[str]) -> JSON:
     """The value of a JSON text; `notes` gets a note for each deviation from the standard. Raises BadMetadata."""
     with without_collection(len(text)):
         return _parse_quickly(text, notes)
 
 
-def _parse_quickly(text: str, notes: list[str]) -> Any:
+def _parse_quickly(text: str, notes: list[str]) -> JSON:
     _check_depth(text)
     try:
         return _quick.decode(text)
@@ -193,10 +196,10 @@ def _parse_quickly(text: str, notes: list[str]) -> Any:
         return _parse_oddities(text, notes)
 
 
-def _parse_oddities(text: str, notes: list[str]) -> Any:
+def _parse_oddities(text: str, notes: list[str]) -> JSON:
     odd: dict[str, None] = {}
 
-    def constant(token: str) -> Any:
+    def constant(token: str) -> JSON:
         odd[token] = None
         return LITERALS[token]
 
@@ -244,7 +247,7 @@ def oddities(text: str) -> Counter[str]:
     """Counts non-standard JSON in one quick pass: tokens, "twice NAME", "beyond NUMBER"."""
     found: Counter[str] = Counter()
 
-    def constant(token: str) -> Any:
+    def constant(token: str) -> JSON:
         found[token] += 1
         return LITERALS[token]
 

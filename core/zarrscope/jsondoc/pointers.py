@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING
 
 from zarrscope.errors import Refused
 from zarrscope.errors.visible import visible
+
+if TYPE_CHECKING:
+    from zarrscope.model.json_value import JSON
 
 BESIDE = "^"
 """The beginning of a pointer that is relative to the whole document where others are relative to a value in it."""
@@ -51,7 +54,7 @@ def index_in(token: str, count: int) -> int | None:
     return None
 
 
-def advice_on_missing(value: Any, tokens: list[str]) -> str | None:
+def advice_on_missing(value: JSON, tokens: list[str]) -> str | None:
     """Names the object that lacks the first missing name, and a member of it that has this name, or one like it."""
     for at, token in enumerate(tokens):
         if isinstance(value, Mapping) and token not in value:

@@ -23,6 +23,8 @@ from zarrscope.model.frozen import frozen
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from zarrscope.model.json_value import JSON
+
 _SPACE = re.compile(r"[ \t\n\r]*+")
 _STRING_PART = re.compile(r'"[^"\\\x00-\x1f]*+(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*+)*+')
 _STRING = re.compile(_STRING_PART.pattern + '"')
@@ -50,7 +52,7 @@ class JsonSpan:
 
     __slots__ = ("_children", "_names", "_text", "kind", "start", "stop", "value")
 
-    def __init__(self, kind: JSONType, start: int, stop: int = -1, value: Any = None, text: str | None = None) -> None:
+    def __init__(self, kind: JSONType, start: int, stop: int = -1, value: JSON = None, text: str | None = None) -> None:
         self.kind: JSONType = kind
         self.start = start
         self.stop = stop

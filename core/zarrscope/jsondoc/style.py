@@ -8,12 +8,15 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from zarrscope.errors import Refused
 from zarrscope.jsondoc.grammar import MAX_DEPTH
 from zarrscope.jsondoc.pointers import pointer_of
 from zarrscope.jsondoc.spans import JsonSpan
+
+if TYPE_CHECKING:
+    from zarrscope.model.json_value import JSON
 
 _BOM = "\ufeff"
 _SURROGATE = re.compile("[\\ud800-\\udfff]")
@@ -134,7 +137,7 @@ def indent_at(text: str, at: int) -> str:
     return line[: len(line) - len(line.lstrip(" \t"))]
 
 
-def plain(value: object, pointer: str, depth: int = 0) -> Any:
+def plain(value: object, pointer: str, depth: int = 0) -> JSON:
     """Returns `value` in the types that json.loads gives. Raises Refused for values that JSON cannot hold."""
     if depth > MAX_DEPTH:
         raise Refused(f"The value is nested more than {MAX_DEPTH} deep", pointer=pointer)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING
 
 from zarrscope.errors import BadMetadata
 from zarrscope.jsondoc.document import Document
@@ -17,6 +17,9 @@ from zarrscope.jsondoc.parse import NODE_LIMIT
 from zarrscope.jsondoc.spans import JsonSpan
 from zarrscope.jsondoc.style import escape_surrogates
 from zarrscope.model.storage import Version
+
+if TYPE_CHECKING:
+    from zarrscope.model.json_value import JSON
 
 _NO_TEXT = re.compile("(\\\\?)([\udc80-\udcff])")
 
@@ -30,7 +33,7 @@ class UnparsedDocument(Document):
         self.key = key
         self.version = version
         self.fault = fault
-        self.value: Any = None
+        self.value: JSON = None
         self.notes = ()
 
     @cached_property

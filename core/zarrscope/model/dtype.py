@@ -24,6 +24,10 @@ from zarrscope.model.plugins import plugin
 from zarrscope.model.schema import Schema, integer, one_of
 from zarrscope.runtime.lazy_numpy import np
 
+Element = Any
+"""One decoded element: a numpy scalar, or a str, bytes or other object for a type of variable length. The code that
+uses one knows its kind from the data type."""
+
 MAX_ITEMSIZE = 1 << 20
 MAX_NESTING = 8
 MAX_FIELDS = 4096
@@ -91,7 +95,7 @@ class Fill:
     A.12). For an unsupported data type, `value` is the JSON value of the document.
     """
 
-    value: Any
+    value: Element
     defined: bool = True
 
     @classmethod
@@ -374,8 +378,8 @@ def data_type(value: JSON, depth: int = 0) -> DataType:
 
     Raises BadMetadata if the value is not an extension, or its configuration is wrong.
     """
-    name: Any = value
-    configuration: Any = {}
+    name: JSON = value
+    configuration: JSON = {}
     if isinstance(value, Mapping):
         name, configuration = value.get("name"), value.get("configuration", {})
         if not isinstance(name, str):

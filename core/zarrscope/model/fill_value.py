@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any, Literal
 
 from zarrscope.errors import BadMetadata
-from zarrscope.model.dtype import CORE_NAMES, DataType, Fill, data_type, is_small, spell
+from zarrscope.model.dtype import CORE_NAMES, DataType, Element, Fill, data_type, is_small, spell
 from zarrscope.model.frozen import frozen
 from zarrscope.model.json_value import JSON
 from zarrscope.runtime.lazy_numpy import np
@@ -60,7 +60,7 @@ def undefined(dtype: DataType) -> Fill:
     return Fill.deferred(partial(zero, dtype), defined=False)
 
 
-def zero(dtype: DataType) -> Any:
+def zero(dtype: DataType) -> Element:
     """The fill value of arrays that state none: 0, False, "" or b""; None if the data type has no such value here."""
     if dtype.code is None:
         return None
@@ -111,13 +111,13 @@ def _is_plain(value: JSON, dtype: DataType) -> bool:
     return False
 
 
-def element(data: bytes, kind: np.dtype[Any]) -> Any:
+def element(data: bytes, kind: np.dtype[Any]) -> Element:
     """The element that these bytes represent. Types of size zero are handled apart, because numpy cannot read them from
     memory."""
     return np.frombuffer(data, kind)[0] if kind.itemsize else np.zeros((), kind)[()]
 
 
-def _parse(value: JSON, dtype: DataType, form: FillForm) -> Any:
+def _parse(value: JSON, dtype: DataType, form: FillForm) -> Element:
     kind = dtype.numpy
     assert kind is not None
     if dtype.variable:
@@ -151,7 +151,7 @@ def _parse(value: JSON, dtype: DataType, form: FillForm) -> Any:
             return _raw(value, dtype, kind, form)
 
 
-def _integer(value: JSON, dtype: DataType, kind: np.dtype[Any], form: FillForm) -> Any:
+def _integer(value: JSON, dtype: DataType, kind: np.dtype[Any], form: FillForm) -> Element:
     limits = np.iinfo(kind)
     number = value
     if form.raw == "hexadecimal" and isinstance(value, str) and re.fullmatch(_BITS, value):
@@ -164,7 +164,7 @@ def _integer(value: JSON, dtype: DataType, kind: np.dtype[Any], form: FillForm) 
     return kind.type(number)
 
 
-def _small_int(value: JSON, dtype: DataType) -> Any:
+def _small_int(value: JSON, dtype: DataType) -> Element:
     bits = int(dtype.name[-1])
     low, high = (0, 2**bits - 1) if dtype.name.startswith("u") else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
     if type(value) is not int or not low <= value <= high:
@@ -173,7 +173,7 @@ def _small_int(value: JSON, dtype: DataType) -> Any:
     return dtype.numpy.type(value)
 
 
-def _float(value: JSON, dtype: DataType, kind: np.dtype[Any], form: FillForm) -> Any:
+def _float(value: JSON, dtype: DataType, kind: np.dtype[Any], form: FillForm) -> Element:
     number = value
     if isinstance(value, str):
         if form.hexadecimal and value.startswith(("0x", "0b")):
@@ -199,7 +199,7 @@ def _float(value: JSON, dtype: DataType, kind: np.dtype[Any], form: FillForm) ->
     return scalar
 
 
-def _from_bits(text: str, dtype: DataType, kind: np.dtype[Any]) -> Any:
+def _from_bits(text: str, dtype: DataType, kind: np.dtype[Any]) -> Element:
     """Reads 0x… or 0b…: the bits as one unsigned number, most significant digit first, of exactly the type's width."""
     match = re.fullmatch(_BITS, text)
     width = 8 * kind.itemsize
@@ -210,7 +210,7 @@ def _from_bits(text: str, dtype: DataType, kind: np.dtype[Any]) -> Any:
     return np.frombuffer(number.to_bytes(kind.itemsize, "little"), kind.newbyteorder("<")).astype(kind)[0]
 
 
-def _complex(value: JSON, dtype: DataType, kind: np.dtype[Any], form: FillForm) -> Any:
+def _complex(value: JSON, dtype: DataType, kind: np.dtype[Any], form: FillForm) -> Element:
     half = np.dtype(f"f{kind.itemsize // 2}")
     if isinstance(value, list) and len(value) == 2:
         parts = []
@@ -227,7 +227,7 @@ def _complex(value: JSON, dtype: DataType, kind: np.dtype[Any], form: FillForm) 
     raise _wrong(value, dtype, "a pair [real, imaginary]")
 
 
-def _text(value: JSON, dtype: DataType, kind: np.dtype[Any], form: FillForm) -> Any:
+def _text(value: JSON, dtype: DataType, kind: np.dtype[Any], form: FillForm) -> Element:
     if form.loose and value == 0 and type(value) is int:
         value = ""
     capacity = kind.itemsize // 4
@@ -236,7 +236,7 @@ def _text(value: JSON, dtype: DataType, kind: np.dtype[Any], form: FillForm) -> 
     return np.array(value, kind)[()]
 
 
-def _raw(value: JSON, dtype: DataType, kind: np.dtype[Any], form: FillForm) -> Any:
+def _raw(value: JSON, dtype: DataType, kind: np.dtype[Any], form: FillForm) -> Element:
     """Reads S and V: the bytes of one element, padded with zero bytes."""
     size = kind.itemsize
     data: bytes | None = None
@@ -283,7 +283,7 @@ def _to_base64(data: bytes) -> str:
     return binascii.b2a_base64(data, newline=False).decode("ascii")
 
 
-def _parse_variable(value: JSON, dtype: DataType) -> Any:
+def _parse_variable(value: JSON, dtype: DataType) -> Element:
     if dtype.name == "object":
         if isinstance(value, list):  # numpy would take a list for several elements
             raise _wrong(value, dtype, "null, true, false, a number, text or an object")
@@ -300,7 +300,7 @@ def _parse_variable(value: JSON, dtype: DataType) -> Any:
     return data
 
 
-def _parse_struct(value: JSON, dtype: DataType, form: FillForm) -> Any:
+def _parse_struct(value: JSON, dtype: DataType, form: FillForm) -> Element:
     kind = dtype.numpy
     assert kind is not None
     if isinstance(value, str):
@@ -347,7 +347,7 @@ def fill_json(fill: Fill, dtype: DataType, form: FillForm = V3) -> JSON:
     return _json(fill.value, dtype, form)
 
 
-def _json(value: Any, dtype: DataType, form: FillForm) -> JSON:
+def _json(value: Element, dtype: DataType, form: FillForm) -> JSON:
     kind = dtype.numpy
     assert kind is not None
     if dtype.variable:
@@ -390,7 +390,7 @@ def _json(value: Any, dtype: DataType, form: FillForm) -> JSON:
             )
 
 
-def _float_json(value: Any, form: FillForm) -> JSON:
+def _float_json(value: Element, form: FillForm) -> JSON:
     number = float(value)
     if math.isnan(number):
         bits = np.asarray(value).astype(np.asarray(value).dtype.newbyteorder(">")).tobytes()

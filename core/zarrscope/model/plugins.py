@@ -106,7 +106,7 @@ def loaded(group: str, name: str) -> Any:
 
 @memoized(256)
 def _guarded(group: str, name: str, made: Callable[..., Any]) -> Callable[..., Any]:
-    def guarded(*arguments: Any) -> Any:
+    def guarded(*arguments: Any) -> object:
         try:
             return made(*arguments)
         except ZarrscopeError:

@@ -247,7 +247,7 @@ class Array:
         return self._stored.edges(axis)
 
     # ------------------------------------------------------------------ reading
-    def __getitem__(self, index: object) -> NDArray[Any] | Element:
+    def __getitem__(self, index: object) -> Any:
         """Reads the elements that `index` selects: an array, or a scalar if numpy's indexing returns a scalar.
 
         Parameters

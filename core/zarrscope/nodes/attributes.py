@@ -24,10 +24,11 @@ from zarrscope.nodes.edit import save
 from zarrscope.nodes.listing import nothing_at
 
 if TYPE_CHECKING:
+    from zarrscope.model.json_value import JSON
     from zarrscope.model.metadata import ArrayMetadata, GroupMetadata
     from zarrscope.nodes.context import NodeContext
 
-_ABSENT: Any = object()
+_ABSENT: object = object()
 
 
 class Attributed(Protocol):
@@ -80,7 +81,7 @@ class Attributes(MutableMapping[str, Any]):
         self._node = node
         self._context = context
 
-    def __getitem__(self, name: str) -> Any:
+    def __getitem__(self, name: str) -> JSON:
         return deepcopy(self._node.attributes[name])
 
     def __iter__(self) -> Iterator[str]:

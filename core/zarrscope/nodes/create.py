@@ -27,6 +27,8 @@ from zarrscope.model.typestr import from_numpy
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from zarrscope.model.dtype import Element
+
 CHUNK_BYTES = 1 << 20
 PLANE_BYTES = 2 << 20
 """The most bytes of a chunk that is a part of one plane: 1024 x 1024 pixels of two bytes."""
@@ -262,7 +264,7 @@ def as_fill(value: object, dtype: DataType) -> Fill:
     return Fill(scalar)
 
 
-def _small_differs(scalar: Any, value: Any) -> bool:
+def _small_differs(scalar: Element, value: Element) -> bool:
     """Like `_differs`, for the types of ml_dtypes: their integers wrap around, and some floats lack 0, NaN or
     infinities."""
     found, wanted = float(scalar), float(value)
@@ -271,7 +273,7 @@ def _small_differs(scalar: Any, value: Any) -> bool:
     return isnan(found) != isnan(wanted) or (isinf(wanted) and found != wanted)
 
 
-def _differs(scalar: Any, value: Any) -> bool:
+def _differs(scalar: Element, value: Element) -> bool:
     """Whether a fill value lost more than digits when it took its data type: a fraction, characters, its size."""
     kind = scalar.dtype.kind
     if kind in "biu":

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from itertools import islice
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -20,6 +20,10 @@ from zarrscope.errors.visible import visible
 from zarrscope.model.metadata import ArrayMetadata, GroupMetadata
 from zarrscope.nodes.hierarchy_like import HierarchyLike
 from zarrscope.nodes.html_drawing import of_chunks, tree_lines
+
+if TYPE_CHECKING:
+    from zarrscope.model.dtype import Element
+    from zarrscope.model.json_value import JSON
 
 LIMIT = 26_000
 """The most bytes of UTF-8, including tags."""
@@ -76,7 +80,7 @@ class _Array(_Node, Protocol):
     def chunk_grid_shape(self) -> tuple[int, ...]: ...
 
     @property
-    def fill_value(self) -> Any: ...
+    def fill_value(self) -> Element: ...
 
     @property
     def dimension_names(self) -> tuple[str | None, ...] | None: ...
@@ -150,7 +154,7 @@ def _array(array: _Array) -> Iterator[tuple[str, str]]:
     yield "Codecs", " → ".join(codecs)
 
 
-def _value(value: Any) -> str:
+def _value(value: JSON) -> str:
     """A fill value without the name of its type in numpy, which the row "Type" has; texts and bytes with quotes."""
     if isinstance(value, str | bytes):
         return repr(value.item() if isinstance(value, np.generic) else value)
@@ -178,7 +182,7 @@ def _box(
     title: str,
     rows: list[tuple[str, str]],
     marks: list[str],
-    attributes: Any,
+    attributes: JSON,
     drawing: str = "",
     beneath: Sequence[str] = (),
 ) -> str:
@@ -226,7 +230,7 @@ def outline(value: object) -> Iterator[str]:
         if isinstance(value, Mapping | list | tuple) and value and depth < _DEPTH and left[0] > 0:
             named = isinstance(value, Mapping)
             yield f"{indent}{head}{'{' if named else '['}"
-            members: Any = value.items() if isinstance(value, Mapping) else (("", member) for member in value)
+            members: JSON = value.items() if isinstance(value, Mapping) else (("", member) for member in value)
             for name, member in islice(members, _MEMBERS):
                 if left[0] <= 0:
                     break

@@ -21,6 +21,7 @@ from zarrscope.model.selection import Edges, Selection, select
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
+    from zarrscope.model.dtype import Element
     from zarrscope.nodes.stored_array import StoredArray
 
 
@@ -58,7 +59,7 @@ class OrthogonalIndexer:
     def __init__(self, array: StoredArray) -> None:
         self._array = array
 
-    def __getitem__(self, index: object) -> Any:
+    def __getitem__(self, index: object) -> NDArray[Any] | Element:
         array = self._array
         parts, axes = self._axes(index)
         out = np.empty([len(each) for each in axes], array.dtype)
@@ -126,7 +127,7 @@ class PointIndexer:
     def __init__(self, array: StoredArray) -> None:
         self._array = array
 
-    def __getitem__(self, index: object) -> Any:
+    def __getitem__(self, index: object) -> NDArray[Any] | Element:
         array = self._array
         points, shape = self._points(index)
         if not points:
@@ -205,7 +206,7 @@ class BlockIndexer:
     def __init__(self, array: StoredArray) -> None:
         self._array = array
 
-    def __getitem__(self, index: object) -> Any:
+    def __getitem__(self, index: object) -> NDArray[Any] | Element:
         return self._array.read(self._elements(index))
 
     def __setitem__(self, index: object, values: ArrayLike) -> None:

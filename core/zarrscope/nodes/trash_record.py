@@ -6,13 +6,16 @@ import json
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING
 
 from zarrscope.dialects import NodeKind, dialect_named
 from zarrscope.errors import BadMetadata, NotFound, ZarrscopeError
 from zarrscope.jsondoc.parse import parse_json
 from zarrscope.model.node_path import clean_path
 from zarrscope.stores.store import Store
+
+if TYPE_CHECKING:
+    from zarrscope.model.json_value import JSON
 
 RECORD = "trash.json"
 STORED = "stored/"
@@ -70,7 +73,7 @@ def read(trash: Store, id: str) -> Thrown:
     found = trash.get(f"{id}/{RECORD}", None, RECORD_LIMIT) if id and "/" not in id else None
     if found is None:
         raise NotFound(f"There is no {id!r} in the trash", store=trash.url, advice="zarrscope trash list names them.")
-    told: Any = parse_json(found, key=f"{id}/{RECORD}")
+    told: JSON = parse_json(found, key=f"{id}/{RECORD}")
     try:
         thrown = Thrown(
             id,

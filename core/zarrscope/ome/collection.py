@@ -7,9 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from zarrscope.ome.metadata import block, has_multiscales, label_paths, listed, resolve, text_of
+
+if TYPE_CHECKING:
+    from zarrscope.model.json_value import JSON
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +80,7 @@ def _is_series(attributes: Mapping[str, Any]) -> bool:
     return "bioformats2raw.layout" in attributes or block(attributes)[0].get("bioformats2raw.layout") is not None
 
 
-def _members(value: object, path: str, title: Any) -> tuple[CollectionMember, ...]:
+def _members(value: object, path: str, title: JSON) -> tuple[CollectionMember, ...]:
     members = []
     for i, item in enumerate(value if isinstance(value, list) else ()):
         name = item.get("path") if isinstance(item, Mapping) else None

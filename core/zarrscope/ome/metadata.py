@@ -18,7 +18,11 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from zarrscope.model.json_value import JSON
+
 
 MAX_DATASETS = 64
 MAX_RANK = 32
@@ -186,7 +190,7 @@ def _entry(
     return axes, tuple(datasets), version
 
 
-def _intrinsic(entry: Mapping[str, Any], datasets: Sequence[Any]) -> Any:
+def _intrinsic(entry: Mapping[str, Any], datasets: Sequence[Any]) -> JSON:
     """The axes of the coordinate system that the levels are mapped to (0.6), else None."""
     systems = [s for s in listed(entry.get("coordinateSystems")) if isinstance(s, Mapping)]
     if not systems:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import re
 import zlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from zarrscope.errors import Unreadable
 from zarrscope.model.storage import ByteRange
@@ -19,6 +19,8 @@ from zarrscope.stores.keys import too_large
 from zarrscope.stores.network import Network
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from aiohttp import ClientResponse
 
 MOST = 4 << 30
@@ -184,7 +186,7 @@ class _Decompressor:
     def over(self) -> bool:
         return self._stream.eof
 
-    def of(self, piece: bytes, allowed: int) -> Any:
+    def of(self, piece: bytes, allowed: int) -> Iterator[bytes]:
         """Yields the decompressed bytes of `piece` in steps, `allowed` bytes at most."""
         while piece and allowed > 0:
             if self._stream.eof:

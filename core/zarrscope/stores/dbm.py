@@ -28,7 +28,10 @@ from zarrscope.stores.registry import Mode, StoreOptions
 from zarrscope.stores.store import Store
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from dbm import _Database
+
+    from zarrscope.model.storage import Buffer
 
 
 class DbmFile(MutableMapping[str, bytes]):
@@ -210,7 +213,7 @@ class DbmStore(MappingStore):
         self._sync(key)
         return version
 
-    def _put(self, key: str, parts: Any) -> None:
+    def _put(self, key: str, parts: Sequence[Buffer]) -> None:
         self._stored(key, b"".join(parts), None)
 
     def _stored(self, key: str, value: bytes, expect: Version | None) -> Version:

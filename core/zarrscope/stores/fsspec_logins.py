@@ -51,7 +51,7 @@ def file_system_logins(scheme: str, options: Mapping[str, Any]) -> list[FileSyst
     ]
 
 
-def _without_profile() -> Any:
+def _without_profile() -> object:
     """A session of S3's client that does not look for the profile of AWS_PROFILE: the client would otherwise refuse
     every request, even one that needs no credentials."""
     from aiobotocore.session import AioSession

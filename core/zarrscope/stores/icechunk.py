@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
 from zarrscope.errors import NotFound, Unreadable, Unsupported, ZarrscopeError
@@ -27,6 +27,13 @@ from zarrscope.stores.recognition import Recognition, RepositoryVersion
 from zarrscope.stores.registry import Mode
 from zarrscope.stores.store import Store
 from zarrscope.stores.zarr_python import ZarrPythonStore, guarded, in_one_line
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from icechunk import Repository
+
+    from zarrscope.stores.object_requests import BucketRequests
 
 REPOSITORY_SCHEMES = ("file", "s3", "s3a")
 """The schemes of the places at which zarrscope opens repositories."""
@@ -201,7 +208,7 @@ def _session(beneath: Store, version: IcechunkVersion) -> tuple[Any, Any]:
         ) from cause(error)
 
 
-def _icechunk() -> Any:
+def _icechunk() -> ModuleType:
     """The package. Imported here for the first time, it reports only errors, because it writes to the standard output,
     where a command's own output goes."""
     quiet = "icechunk" not in sys.modules and "ICECHUNK_LOG" not in os.environ
@@ -212,7 +219,7 @@ def _icechunk() -> Any:
     return icechunk
 
 
-def _others(repository: Any, beneath: Store, version: IcechunkVersion) -> str | None:
+def _others(repository: Repository, beneath: Store, version: IcechunkVersion) -> str | None:
     """A clause that lists the branches and tags of the repository; None if the version exists, or if the repository
     does not say."""
     try:
@@ -226,7 +233,7 @@ def _others(repository: Any, beneath: Store, version: IcechunkVersion) -> str | 
     return None if exists else f"{_listed('branch', 'es', branches)} and {_listed('tag', 's', tags)}"
 
 
-def _branches_and_tags(repository: Any, beneath: Store, shown: IcechunkVersion) -> tuple[RepositoryVersion, ...]:
+def _branches_and_tags(repository: Repository, beneath: Store, shown: IcechunkVersion) -> tuple[RepositoryVersion, ...]:
     """The branches, then the tags of the repository; () if it does not list them."""
     try:
         found = {"branch": repository.list_branches(), "tag": repository.list_tags()}
@@ -249,7 +256,7 @@ def _listed(kind: str, plural: str, names: list[str]) -> str:
     return f"the {kind}{plural if len(names) > 1 else ''} {', '.join(shown)}{more}" if names else f"no {kind}{plural}"
 
 
-def _storage(icechunk: Any, beneath: Store) -> Any:
+def _storage(icechunk: ModuleType, beneath: Store) -> object:
     """The place of the repository, for icechunk. For a bucket it gets the credentials, the region and the endpoint with
     which the store `beneath` read the names of the repository's folders."""
     url = beneath.url
@@ -284,10 +291,11 @@ def _storage(icechunk: Any, beneath: Store) -> Any:
     )
 
 
-def _requests_of(store: Store) -> Any:
+def _requests_of(store: Store) -> BucketRequests | None:
     """The requests to a bucket through which a store reads; None if it reads in another way."""
+    from zarrscope.stores.object_requests import BucketRequests
     from zarrscope.stores.wrappers import Wrapper
 
     while isinstance(store, Wrapper):
         store = store.store
-    return store if hasattr(store, "keys_in_use") else None
+    return store if isinstance(store, BucketRequests) else None

@@ -16,7 +16,7 @@ import time
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from zarrscope.errors import NotEmpty, NotFound, Refused, Unreadable, ZarrscopeError
 from zarrscope.model.buffers import Arena
@@ -31,8 +31,12 @@ from zarrscope.stores.store import Store
 from zarrscope.stores.value_reader import HeldReader, Reader
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from lmdb import Environment as Database
     from lmdb import Transaction
+
+    from zarrscope.model.storage import Buffer
 
 RENEWED_SECONDS = 1.0
 """The age in seconds after which a Reader renews its transaction: LMDB cannot reuse old pages while a transaction
@@ -310,7 +314,7 @@ class LMDBStore(Store):
         self._flush()
         return version
 
-    def _put(self, key: str, parts: Any) -> None:
+    def _put(self, key: str, parts: Sequence[Buffer]) -> None:
         self._store(key, b"".join(parts), None)
 
     def _flush(self) -> None:

@@ -12,10 +12,13 @@ import os
 import time
 from collections.abc import Mapping
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from zarrscope.errors import Refused
 from zarrscope.model.frozen import frozen
+
+if TYPE_CHECKING:
+    from zarrscope.model.json_value import JSON
 
 CHANCE = Random()
 """A random generator of zarrscope's own, so that the numbers of a program that seeded the module `random` stay the
@@ -89,7 +92,7 @@ def others(options: Mapping[str, Any] | None) -> dict[str, Any]:
     return {name: value for name, value in (options or {}).items() if name not in SETTINGS}
 
 
-def _value(name: str, value: Any, default: object, where: str) -> Any:
+def _value(name: str, value: JSON, default: object, where: str) -> JSON:
     if isinstance(default, bool):
         text = str(value).strip().lower()
         if text in ("1", "true", "yes", "on", "0", "false", "no", "off"):

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from zarrscope.errors import Denied, ReadOnly, Unreadable, Unsupported, ZarrscopeError
 from zarrscope.model.storage import ByteRange
@@ -19,6 +19,9 @@ from zarrscope.stores.backend import Backend
 from zarrscope.stores.fsspec import FsspecStore
 from zarrscope.stores.registry import Mode, StoreOptions
 from zarrscope.stores.store import Store
+
+if TYPE_CHECKING:
+    pass
 
 T = TypeVar("T")
 _NO_LOGIN = ("530", "532")

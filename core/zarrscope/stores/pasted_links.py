@@ -10,10 +10,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from zarrscope.errors import Refused
+
+if TYPE_CHECKING:
+    from zarrscope.model.json_value import JSON
 
 _VIEWERS = (
     ("vizarr", r"vizarr"),
@@ -151,7 +154,7 @@ def _is_volume(source: str) -> bool:
     return bool(_FORMAT.match(source)) or (bool(_ELSEWHERE.match(source)) and "|" not in source)
 
 
-def _json(text: str) -> Any:
+def _json(text: str) -> JSON:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

@@ -49,9 +49,9 @@ class Targets(dict[str | None, Any]):
         super().__init__()
         self._url, self._network, self._in_bucket, self._check = url, settings, in_bucket, check
 
-    def __missing__(self, protocol: str | None) -> Any:
+    def __missing__(self, protocol: str | None) -> object:
         if protocol in _HERE:
-            found: Any = LocalFiles(self._check)
+            found: object = LocalFiles(self._check)
         elif protocol in WEB:
             found = WebFiles(self._network)
         elif protocol in BUCKETS:
@@ -161,7 +161,7 @@ class BucketFiles(StoredFiles):
         return store._get(key, None) is not None
 
 
-def bucket_files(scheme: str, settings: Network, options: Mapping[str, Any]) -> Any:
+def bucket_files(scheme: str, settings: Network, options: Mapping[str, Any]) -> object:
     """The file system for the addresses of a bucket's scheme."""
     if options.get("backend", "obstore") != "fsspec" and find_spec("obstore") is not None:
         return BucketFiles(settings, {name: value for name, value in options.items() if name != "backend"})

@@ -14,7 +14,7 @@ import json
 import os
 from bisect import bisect_left
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from zarrscope.errors import BadMetadata, NotFound, OutsideLink, Unreadable, Unsupported, ZarrscopeError
 from zarrscope.errors.confidential import cause, conceal, public, public_options
@@ -28,6 +28,9 @@ from zarrscope.stores.network import network, others
 from zarrscope.stores.reference_targets import WEB, Targets, WebFiles, bucket_files, gone
 from zarrscope.stores.registry import Mode, StoreOptions
 from zarrscope.stores.store import Store
+
+if TYPE_CHECKING:
+    from zarrscope.model.json_value import JSON
 
 _NO_FILE = "Check the address, or make the reference file again."
 
@@ -97,7 +100,7 @@ class ReferenceStore(FsspecStore):
         """The file system for the addresses of a bucket's scheme."""
         return bucket_files(scheme, self.network, {**self._told, **self._asked})
 
-    def _document(self, files: Any, address: str) -> Any:
+    def _document(self, files: Any, address: str) -> JSON:
         """The JSON document at an address of a web server or bucket."""
         try:
             return json.loads(files.cat_file(address))
@@ -144,7 +147,7 @@ class ReferenceStore(FsspecStore):
             )
         return value
 
-    async def _entry(self, key: str) -> Any:
+    async def _entry(self, key: str) -> JSON:
         """The reference at a key. A file of parquet is read in a thread: reading it waits for the event loop."""
         references = self._filesystem.references
         if isinstance(references, dict):

@@ -114,7 +114,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
 
 
-def _opened_again(kind: Any, url: str, options: dict[str, Any]) -> Store:
+def _opened_again(kind: Callable[..., Store], url: str, options: dict[str, Any]) -> Store:
     from zarrscope.stores.whole_address import whole_address
 
     store: Store = kind(whole_address(url), **options)
@@ -404,7 +404,7 @@ class _Shared:
         self._loop = asyncio.get_running_loop()
         self._task = self._loop.create_task(self._run(work))
 
-    async def _run(self, work: Coroutine[Any, Any, Any]) -> Any:
+    async def _run(self, work: Coroutine[Any, Any, Any]) -> object:
         self.begun = True
         return await work
 
@@ -412,5 +412,5 @@ class _Shared:
         """Whether a new coroutine is needed: this one is done, or belongs to another event loop."""
         return self._task.done() or self._loop is not asyncio.get_running_loop()
 
-    async def wait(self) -> Any:
+    async def wait(self) -> object:
         return await asyncio.shield(self._task)

@@ -13,7 +13,7 @@ import asyncio
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from itertools import islice
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import unquote
 
 from zarrscope.errors import Denied, Unreadable, ZarrscopeError
@@ -26,6 +26,9 @@ from zarrscope.stores.network import network
 from zarrscope.stores.process_addresses import object_address, open_object_address
 from zarrscope.stores.remote import RemoteStore
 from zarrscope.stores.remote import loop as shared_loop
+
+if TYPE_CHECKING:
+    from types import ModuleType
 
 T = TypeVar("T")
 
@@ -69,8 +72,8 @@ class ZarrPythonStore(RemoteStore):
         self.remote = type(store).__name__ not in ("MemoryStore", "LocalStore")
         self.url = object_address(self)
         module = next(kind.__module__ for kind in type(store).__mro__ if kind.__module__ == "zarr.abc.store")
-        self._requests: Any = sys.modules[module]
-        self._buffers: Any = sys.modules["zarr.core.buffer"]
+        self._requests: ModuleType = sys.modules[module]
+        self._buffers: ModuleType = sys.modules["zarr.core.buffer"]
         # never one that can be written: opening an archive again with the mode "w" would empty it
         self._unopened = bool(store.read_only) and not getattr(store, "_is_open", True)
 
@@ -131,7 +134,7 @@ class ZarrPythonStore(RemoteStore):
         return await self._asked(key, ByteRange(start, stop - start)) if stop > start else b""
 
     async def _asked(self, key: str, part: ByteRange | None) -> bytes | None:
-        asked: Any = None
+        asked: object = None
         if part is not None and part.start is None:
             asked = self._requests.SuffixByteRequest(part.length)
         elif part is not None and part.length is None:

@@ -14,13 +14,16 @@ from collections.abc import AsyncIterator, Iterable, Iterator
 from functools import cache
 from importlib import import_module
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from zarrscope.errors import Conflict, Unsupported
 from zarrscope.errors.installing import how_to_install_packages
 from zarrscope.model.storage import ABSENT, ByteRange
 from zarrscope.runtime.tuning import SCANNED_AT_ONCE
 from zarrscope.stores.store import Store
+
+if TYPE_CHECKING:
+    from types import ModuleType
 
 
 def as_zarr_store(store: Store | str | os.PathLike[str], *, read_only: bool = False) -> Any:
@@ -73,7 +76,7 @@ def adapter() -> Any:
     """The class ZarrscopeStore, made on first use. Raises Unsupported if zarr-python is missing, or older than 3."""
     try:
         theirs: Any = import_module("zarr.abc.store")
-        buffers: Any = import_module("zarr.core.buffer")
+        buffers: ModuleType = import_module("zarr.core.buffer")
     except ImportError as error:
         raise Unsupported(
             f"A store for zarr-python needs zarr-python 3: {error}",

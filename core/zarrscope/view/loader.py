@@ -49,6 +49,8 @@ from zarrscope.view.pending import ChunkTicket, LoaderKey, PendingChunk, Stage
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from zarrscope.model.dtype import Element
+
 __all__ = [
     "FAILED", "FILL", "NEARBY", "PRESENT", "VIEW_BYTES", "VISIBLE",
     "ChunkCache", "ChunkLoader", "ChunkResult", "ChunkState", "shared",
@@ -282,7 +284,7 @@ class ChunkLoader:
 
     # ------------------------------------------------------------------ reading
     @uninterrupted
-    def read(self, array: Array, selection: object) -> NDArray[Any] | object:
+    def read(self, array: Array, selection: object) -> NDArray[Any] | Element:
         """`array[selection]` through the cache. Blocks; safe on any thread, those of the pools too.
 
         Raises the errors of array[selection]. A selection of more than a quarter of `limit` does not use the cache.

@@ -16,13 +16,16 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import lru_cache, partial
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from zarrscope.errors import Unsupported
 from zarrscope.model.frozen import frozen
 from zarrscope.model.plugins import failing, loaded, registered
 from zarrscope.ome.units import UNITS
 from zarrscope_app.presenters import strings
+
+if TYPE_CHECKING:
+    from zarrscope.model.json_value import JSON as JSONValue
 
 Editor = Literal["line", "choice", "check", "colour", "date", "none"]
 """The kinds of editor: a line of text, a line with proposals, yes or no, a colour, a date and time, or none. Each host
@@ -38,10 +41,10 @@ class FieldPlace:
     """A value, the names and positions that lead to it, and all attributes of its node."""
 
     path: tuple[str, ...]
-    value: Any
-    attributes: Any
+    value: JSONValue
+    attributes: JSONValue
 
-    def beside(self, name: str) -> Any:
+    def beside(self, name: str) -> JSONValue:
         """Another member of the object that contains the value; None if there is none of that name."""
         holder = self.attributes
         for step in self.path[:-1]:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from zarrscope.jsondoc.pointers import is_beside, pointer_of, tokens_of
 from zarrscope.jsondoc.spans import JsonSpan
@@ -16,6 +16,9 @@ from zarrscope_app.presenters.form.field_editors import FieldPlace, choices_for,
 from zarrscope_app.presenters.form.pages import page_of, page_text
 from zarrscope_app.presenters.form.view_models import KINDS, Field, FieldKind
 from zarrscope_app.presenters.typed_times import time_text
+
+if TYPE_CHECKING:
+    from zarrscope.model.json_value import JSON
 
 MAX_FIELDS = 5000
 _TOLD = 4
@@ -48,13 +51,13 @@ class _Walk:
     draft: Draft
     fold_above: int
     changed: _Changed
-    attributes: Any = None
+    attributes: JSON = None
     found: list[Field] = field(default_factory=list)
 
     def add(
         self,
         span: JsonSpan | None,
-        value: Any,
+        value: JSON,
         pointer: str,
         label: str,
         depth: int,
@@ -116,7 +119,7 @@ class _Walk:
             self.add(child, item, at, name, depth + 1, isinstance(value, dict), members > self.fold_above)
 
 
-def _parts(span: JsonSpan, value: Any, pointer: str, page: range) -> list[tuple[JsonSpan, Any, str, str]]:
+def _parts(span: JsonSpan, value: JSON, pointer: str, page: range) -> list[tuple[JsonSpan, Any, str, str]]:
     """(position in the text, value, pointer, name) of the members on a page."""
     if isinstance(value, list):
         _, children = span.part(page.start, page.stop)

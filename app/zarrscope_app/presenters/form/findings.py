@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from zarrscope.errors import Refused
 from zarrscope.jsondoc.pointers import tokens_of
@@ -25,6 +25,9 @@ from zarrscope_app.presenters.form.sections.model import Subject
 from zarrscope_app.presenters.form.sections.shown_channels import ReadChannels
 from zarrscope_app.presenters.form.sections.table import sections_of
 from zarrscope_app.presenters.form.view_models import FieldFinding
+
+if TYPE_CHECKING:
+    from zarrscope.model.json_value import JSON
 
 MOST = 50
 """The most findings that are listed for one document."""
@@ -42,7 +45,7 @@ class Mend:
     the edits."""
 
 
-def value_at(value: object, pointer: str) -> Any:
+def value_at(value: object, pointer: str) -> JSON:
     """The value at a JSON pointer; None if there is none."""
     for token in tokens_of(pointer):
         if isinstance(value, Mapping):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from zarrscope.errors import Refused
 from zarrscope.jsondoc.document import Document
@@ -22,6 +22,9 @@ from zarrscope.ome.violations import Violation, stated_version
 from zarrscope_app.presenters.form import words
 from zarrscope_app.presenters.form.sections.model import NodeFacts, Subject
 from zarrscope_app.presenters.form.sections.table import level_notes
+
+if TYPE_CHECKING:
+    from zarrscope.model.json_value import JSON
 
 Asked = Callable[[Subject], Sequence[Edit]]
 """A requested change: a function that returns its edits for one image. Raises Refused if the image has no such axis or
@@ -157,7 +160,7 @@ class Verdict:
         return tuple(each for each in self.violations if each.strength == "must")
 
 
-def verdict(attributes: Any, version: str) -> Verdict:
+def verdict(attributes: JSON, version: str) -> Verdict:
     """Checks attributes against the OME-Zarr specification. Takes long for large ones and imports ome-zarr-models, so
     it must not be called on a host's thread."""
     if not version:

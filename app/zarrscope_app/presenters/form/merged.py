@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 from zarrscope.errors import Refused, ZarrscopeError
 from zarrscope.jsondoc.document import Document
@@ -23,6 +23,9 @@ from zarrscope_app.presenters.form.section_form import CHANNEL
 from zarrscope_app.presenters.form.sections.model import MOST_ROWS, NodeFacts, Subject, subject_of
 from zarrscope_app.presenters.form.sections.table import edits_of, sections_of
 from zarrscope_app.presenters.form.view_models import Field, FormRow, FormSection
+
+if TYPE_CHECKING:
+    from zarrscope.model.json_value import JSON
 
 RowKey = tuple[str, int]
 """The label of a row, and the number of rows above it with the same label."""
@@ -40,7 +43,7 @@ class MergedNode:
     linked: bool | None = None
 
     @property
-    def attributes(self) -> Any:
+    def attributes(self) -> JSON:
         """The edited attributes; {} if the document has none."""
         return self.document.get(self.prefix, {})
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from zarrscope.jsondoc.pointers import BESIDE
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form import words
+
+if TYPE_CHECKING:
+    from zarrscope.model.json_value import JSON
 
 NAMES = "/dimension_names"
 """The pointer of the names of an array's dimensions in the documents of Zarr v3."""
@@ -25,7 +28,7 @@ def name_of(pointer: str, attributes: object) -> str:
     return ""
 
 
-def _at(value: Any, *steps: str) -> Any:
+def _at(value: JSON, *steps: str) -> JSON:
     """The value that names and positions lead to; None if there is none."""
     for step in steps:
         if isinstance(value, Mapping):
@@ -37,7 +40,7 @@ def _at(value: Any, *steps: str) -> Any:
     return value
 
 
-def _axis(ome: Any, image: str, axis: str) -> tuple[str, str]:
+def _axis(ome: JSON, image: str, axis: str) -> tuple[str, str]:
     """(name, type) of an axis; its position if it has no name."""
     found = _at(ome, "multiscales", image, "axes", axis)
     if isinstance(found, str):
@@ -46,7 +49,7 @@ def _axis(ome: Any, image: str, axis: str) -> tuple[str, str]:
     return (name if isinstance(name, str) and name else f"of axis {axis}"), str(_at(found, "type"))
 
 
-def _number(ome: Any, parts: tuple[str, ...]) -> str:
+def _number(ome: JSON, parts: tuple[str, ...]) -> str:
     image, level, member, axis = parts
     if not axis:
         told = words.PIXEL_SIZES if member == "scale" else words.OFFSETS
@@ -57,7 +60,7 @@ def _number(ome: Any, parts: tuple[str, ...]) -> str:
     return _of_image(words.at_level(told, _path(ome, image, level)), image)
 
 
-def _path(ome: Any, image: str, level: str) -> str:
+def _path(ome: JSON, image: str, level: str) -> str:
     """The path of a level, by which everybody calls it; its position if it has none."""
     path = _at(ome, "multiscales", image, "datasets", level, "path")
     return path if isinstance(path, str) else level
@@ -67,7 +70,7 @@ def _of_image(told: str, image: str) -> str:
     return told if image == "0" else words.of_further_image(told, int(image))
 
 
-def _member_of_axis(ome: Any, parts: tuple[str, ...]) -> str:
+def _member_of_axis(ome: JSON, parts: tuple[str, ...]) -> str:
     image, axis, member = parts
     name = _axis(ome, image, axis)[0]
     told = {"name": words.axis_name(int(axis)), "type": words.axis_type(name), "unit": words.unit_of(name)}[member]

@@ -27,6 +27,7 @@ from zarrscope_app.presenters.image.tile_geometry import sheet
 from zarrscope_app.presenters.image.view_models import MeasuredRow, Measurement, Rect
 
 if TYPE_CHECKING:
+    from zarrscope.model.dtype import Element
     from zarrscope.nodes.array import Array
 
 Values = npt.NDArray[Any]
@@ -63,8 +64,8 @@ class Statistics:
     mean: float = 0.0
     squares: float = 0.0
     """The sum of squared differences from the mean."""
-    low: Any = None
-    high: Any = None
+    low: Element = None
+    high: Element = None
     nan: int = 0
 
     def add(self, values: Values) -> None:

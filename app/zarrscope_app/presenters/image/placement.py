@@ -4,7 +4,7 @@ OME-Zarr) to one matrix for viewers."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from zarrscope.ome.metadata import resolve
 from zarrscope.ome.transforms import affine, systems
 from zarrscope.view.image import Image, Level
 from zarrscope_app.presenters import strings
+
+if TYPE_CHECKING:
+    from zarrscope.model.json_value import JSON
 
 NUMBERS_LIMIT = 4_000_000
 """The most elements of an array that holds the matrix or vector of a transformation."""
@@ -120,7 +123,7 @@ def _path(dataset: object) -> str:
     return path if isinstance(path, str) else ""
 
 
-def _first_step(entry: Any) -> Mapping[str, Any]:
+def _first_step(entry: JSON) -> Mapping[str, Any]:
     """The first transformation of the first level, as the document states it."""
     steps = entry["datasets"][0].get("coordinateTransformations")
     step = steps[0] if isinstance(steps, list) and steps else steps

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from zarrscope.model.frozen import frozen
 from zarrscope.view.render import Plane
+
+if TYPE_CHECKING:
+    from zarrscope.model.dtype import Element
 
 METHODS = {"max": "maximum", "mean": "mean", "min": "minimum"}
 """Id of a method → its title."""
@@ -57,7 +60,7 @@ class Accumulator:
             held[...] = np.where(count, _COMBINE[self._method](held, one), one)
         count[...] = True
 
-    def add_constant(self, rows: slice, columns: slice, value: Any, planes: int) -> None:
+    def add_constant(self, rows: slice, columns: slice, value: Element, planes: int) -> None:
         """Adds planes of one constant value, for a chunk that is not stored."""
         shape = self._held[rows, columns].shape
         if self._method != "mean":

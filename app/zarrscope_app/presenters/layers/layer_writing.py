@@ -15,7 +15,7 @@ from dataclasses import field, replace
 from itertools import product
 from secrets import token_hex
 from shutil import rmtree
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -27,6 +27,11 @@ from zarrscope.nodes.hierarchy import Hierarchy
 from zarrscope.stores.local.failures import is_full
 from zarrscope.stores.local.rename import move_folder
 from zarrscope_app.presenters import strings
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
+
+    from zarrscope.nodes.array import Array
 
 T = TypeVar("T")
 
@@ -324,13 +329,14 @@ def _write(
 ) -> None:
     work = [*plan.channels, *plan.labels]
     paths = plan.label_paths
+    picture: Array | None = None
     for number, layer in enumerate(work):
         if number >= len(plan.channels):
             path, place = f"{paths[number - len(plan.channels)].rstrip('/')}/0", None
             array = _made(hierarchy, plan, path, _axis_names(layer), tuple(layer.data.shape), _label_dtype(layer))
         else:
             place = plan.axes.index("c") if len(plan.channels) > 1 else None
-            array = hierarchy["/0"] if number else _made(hierarchy, plan, "/0", plan.axes, plan.shape, plan.dtype)
+            picture = array = picture or _made(hierarchy, plan, "/0", plan.axes, plan.shape, plan.dtype)
         blocks = list(_blocks(tuple(layer.data.shape)))
         for done, block in enumerate(blocks):
             if cancelled():
@@ -351,8 +357,8 @@ def _write(
 
 
 def _made(
-    hierarchy: Hierarchy, plan: PlannedImage, path: str, axes: tuple[str, ...], shape: tuple[int, ...], dtype: Any
-) -> Any:
+    hierarchy: Hierarchy, plan: PlannedImage, path: str, axes: tuple[str, ...], shape: tuple[int, ...], dtype: DTypeLike
+) -> Array:
     limits = (1,) * (len(shape) - len(CHUNK)) + CHUNK[-len(shape) :]
     limits = tuple(1 if name in TYPES else limit for name, limit in zip(axes, limits, strict=True))
     chunks = tuple(max(1, min(limit, n)) for limit, n in zip(limits, shape, strict=True))

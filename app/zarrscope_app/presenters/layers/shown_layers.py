@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from zarrscope.model.frozen import frozen
 from zarrscope.ome.edits import ChannelEdit, Edit, base_of, edit
@@ -16,6 +16,9 @@ from zarrscope.ome.metadata import block, color
 from zarrscope.view.render import suitable_limits
 from zarrscope_app.presenters.form.sections.model import Subject
 from zarrscope_app.presenters.strings import exact
+
+if TYPE_CHECKING:
+    from zarrscope.model.json_value import JSON
 
 NO_LAYERS = "No layer of this node is in the viewer. Select the node that the layers came from, or a layer."
 NO_COLORS = "These labels are coloured by their numbers: there is no colour to save."
@@ -123,7 +126,7 @@ def _channel_change(layer: ShownLayer, channel: int) -> MakesEdits:
     return change
 
 
-def _held(attributes: Any, channel: int) -> Mapping[str, Any]:
+def _held(attributes: JSON, channel: int) -> Mapping[str, Any]:
     """The metadata of a channel in a node's attributes; empty if the attributes do not describe the channel."""
     omero = block(attributes)[0].get("omero")
     listed = omero.get("channels") if isinstance(omero, Mapping) else None

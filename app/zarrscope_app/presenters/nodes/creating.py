@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from zarrscope.dialects import Dialect
 from zarrscope.errors import Refused, ZarrscopeError
@@ -35,6 +35,9 @@ from zarrscope_app.presenters.nodes.acts import (
     values,
     with_hints,
 )
+
+if TYPE_CHECKING:
+    from zarrscope.model.json_value import JSON
 
 
 class _Create(Act):
@@ -175,7 +178,7 @@ def _options(given: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def _fill(text: str, dtype: str) -> Any:
+def _fill(text: str, dtype: str) -> JSON:
     if dtype == "string":
         return "" if text == "0" else text
     try:

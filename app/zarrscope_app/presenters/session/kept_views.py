@@ -79,7 +79,7 @@ class KeepsViews(SessionPart):
     tree: TreePresenter
     _path: str
     _view: tuple[str, Any] | None
-    _labels_wanted: Any = None
+    _labels_wanted: object = None
     """The settings in a restored view for label images that have not been found yet; None if there are none."""
     _labels_come = False
     _shown_problem: strings.Problem

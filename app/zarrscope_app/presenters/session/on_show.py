@@ -14,6 +14,8 @@ from zarrscope_app.presenters.commands import python_text
 from zarrscope_app.presenters.image.saved_view import channels_are_blended
 
 if TYPE_CHECKING:
+    from typing import SupportsFloat, SupportsIndex
+
     from zarrscope.nodes.array import Array
     from zarrscope_app.presenters.session.session import Session
 
@@ -106,12 +108,12 @@ def select(session: Session, selection: Mapping[str, Any]) -> None:
     y, x = axes["y"], axes["x"]
     if set(selection) != {y.name, x.name}:
         raise ValueError(f"The picture shows the axes {y.name} and {x.name}; a selection has one entry for each")
-    spans = [_span(axis.name, axis.length, selection[axis.name]) for axis in (y, x)]
+    down, across = (_span(axis.name, axis.length, selection[axis.name]) for axis in (y, x))
     picture.forget_measurement()
-    if all(isinstance(span, int) for span in spans):
-        picture.pin(spans[0] + 0.5, spans[1] + 0.5)
+    if isinstance(down, int) and isinstance(across, int):
+        picture.pin(down + 0.5, across + 0.5)
         return
-    (y0, y1), (x0, x1) = ((span, span + 1) if isinstance(span, int) else span for span in spans)
+    (y0, y1), (x0, x1) = ((span, span + 1) if isinstance(span, int) else span for span in (down, across))
     picture.measure_region(float(y0), float(x0), float(y1), float(x1))
 
 
@@ -178,7 +180,7 @@ def _need_picture(session: Session) -> None:
         raise ValueError("No picture is displayed")
 
 
-def _inside(name: str, length: int, index: Any) -> int:
+def _inside(name: str, length: int, index: SupportsIndex) -> int:
     """An index of an axis, counted from its beginning. Raises ValueError."""
     try:
         at = as_integer(index)
@@ -189,7 +191,9 @@ def _inside(name: str, length: int, index: Any) -> int:
     return at + length if at < 0 else at
 
 
-def _span(name: str, length: int, span: Any) -> Any:
+def _span(
+    name: str, length: int, span: SupportsIndex | tuple[SupportsFloat, ...] | list[SupportsFloat]
+) -> int | tuple[float, float]:
     """Checks what a caller gives for an axis: an index, returned as counted from the beginning, or a pair (first, end)
     for a range. Raises ValueError for anything else."""
     if not isinstance(span, tuple | list):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from zarrscope.model.plugins import failing
 from zarrscope.runtime.threads import Owner
@@ -100,5 +100,5 @@ class Tabs:
         return tuple(Tab(view.id, self._title(view), view.id in self._fit) for view in self.views)
 
     def _title(self, view: View) -> str:
-        title: Any = getattr(self.presenters[view.id], "title", "")
+        title: object = getattr(self.presenters[view.id], "title", "")
         return strings.clean(title, 60) if isinstance(title, str) and title else view.title

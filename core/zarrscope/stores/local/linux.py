@@ -18,9 +18,8 @@ import os
 import struct
 import sys
 from collections.abc import Callable
-from typing import Any
 
-from zarrscope.runtime.shortcuts import need, shortcut
+from zarrscope.runtime.shortcuts import NotUsable, need, shortcut
 
 _OPENAT2 = 437
 """The number of the system call, which is the same on all Linux architectures except Alpha."""
@@ -38,11 +37,12 @@ Open = Callable[[bytes], int]
 """A function that opens a path if it contains no symbolic link. It returns a handle, or the negative error number."""
 
 
-def _function(name: str) -> Any:
+def _function(name: str) -> ctypes._NamedFuncPointer:
     """A function of the C library. Raises NotUsable."""
     need(sys.platform == "linux", "not Linux")
-    found = getattr(ctypes.CDLL(None, use_errno=True), name, None)
-    need(found is not None, f"the C library has no {name}()")
+    found: ctypes._NamedFuncPointer | None = getattr(ctypes.CDLL(None, use_errno=True), name, None)
+    if found is None:
+        raise NotUsable(f"the C library has no {name}()")
     return found
 
 

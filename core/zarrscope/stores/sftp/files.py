@@ -187,7 +187,7 @@ def make_folders(channel: SFTPClient, folder: str) -> None:
                 raise Refused("A folder of this key is a file", advice="Choose another name.") from None
 
 
-def write_new(channel: SFTPClient, path: str, parts: Sequence[Any]) -> Any:
+def write_new(channel: SFTPClient, path: str, parts: Sequence[Any]) -> SFTPAttributes:
     """Writes a file under an unused name, in a folder that is made if it is missing; returns its attributes."""
     file = _opened(channel, path)
     length = sum(map(len, parts))
@@ -243,7 +243,7 @@ def create(channel: SFTPClient, unfinished: str, path: str) -> bool:
     return True
 
 
-def _give(channel: SFTPClient, unfinished: str, old: Any, written: Any) -> bool:
+def _give(channel: SFTPClient, unfinished: str, old: SFTPAttributes, written: SFTPAttributes) -> bool:
     """Gives a new file the owner and the group of the old one, or at least the group. Returns whether it was changed:
     then the mode has to be set again."""
     for uid, gid in ((old.st_uid, old.st_gid), (written.st_uid, old.st_gid)):
@@ -255,7 +255,7 @@ def _give(channel: SFTPClient, unfinished: str, old: Any, written: Any) -> bool:
     return False
 
 
-def supersede(channel: SFTPClient, unfinished: str, path: str, written: Any) -> None:
+def supersede(channel: SFTPClient, unfinished: str, path: str, written: SFTPAttributes) -> None:
     """Renames the file `unfinished` to `path`, where it replaces an existing file and keeps that file's mode, its group
     and, if the server allows it, its owner. `written` has the attributes of `unfinished`. SFTP has no access control
     lists.

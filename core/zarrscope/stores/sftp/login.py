@@ -172,7 +172,7 @@ def connect(login: HostLogin, patience: float) -> SSHClient:
     """
     import paramiko
 
-    def transport(*given: Any, **options: Any) -> Any:
+    def transport(*given: Any, **options: Any) -> object:
         made = paramiko.Transport(*given, **options)
         made.name = "zarrscope-sftp"
         return made

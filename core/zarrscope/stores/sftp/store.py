@@ -306,7 +306,7 @@ class SFTPStore(RemoteStore):
     def _set_expected(self, key: str, value: bytes, expect: Version) -> None:
         path, unfinished = self._path(key), self._unfinished(key)
 
-        def write(channel: SFTPClient) -> Any:
+        def write(channel: SFTPClient) -> SFTPAttributes:
             with files.discarded_on_failure(channel, unfinished):
                 return files.write_new(channel, unfinished, (value,))
 

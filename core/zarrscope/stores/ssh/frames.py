@@ -14,12 +14,15 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Callable, Mapping
-from typing import IO, Any, NamedTuple, Protocol
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import zarrscope.errors as errors
 from zarrscope.errors import Unreadable, ZarrscopeError
 from zarrscope.model.storage import ByteRange
 from zarrscope.runtime.tuning import SSH_PIECE_BYTES
+
+if TYPE_CHECKING:
+    from zarrscope.model.json_value import JSON
 
 PROTOCOL = 1
 MAGIC = b"\nzarrscope-frames\n"
@@ -132,6 +135,6 @@ def range_told(part: ByteRange | None) -> list[int | None] | None:
     return None if part is None else [part.start, part.length]
 
 
-def range_read(told: Any) -> ByteRange | None:
+def range_read(told: JSON) -> ByteRange | None:
     """The byte range that `range_told` made into JSON."""
     return None if told is None else ByteRange(told[0], told[1])

@@ -11,7 +11,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from zarrscope.errors import Refused, Unreadable, Unsupported
 from zarrscope.model.storage import ByteRange
@@ -132,7 +132,7 @@ def _inflater(member: ArchiveMember, limit: int) -> Callable[[bytes], bytes]:
             f"The compressed entry would take {member.size:,} bytes; at most {limit:,} are decompressed",
             advice="Store large entries without compression, as .ozx files do.",
         )
-    inflater: Any
+    inflater: object
     if member.method == zipfile.ZIP_DEFLATED:
         inflater = zlib.decompressobj(-15)
     elif member.method == zipfile.ZIP_BZIP2:

@@ -6,11 +6,14 @@ https://github.com/zarr-conventions/geo-proj and https://github.com/zarr-convent
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form.sections.members import SectionMember, kind_of, member_section
 from zarrscope_app.presenters.form.sections.model import Subject
+
+if TYPE_CHECKING:
+    from zarrscope.model.json_value import JSON
 
 TITLE = "GeoZarr"
 _TEXTS = {
@@ -37,7 +40,7 @@ def _listed(subject: Subject) -> list[SectionMember]:
         if kind_of(top.get(name)) is not None and (name != "crs" or "spatial:bbox" in top)
     ]
     for name, (label, parts) in _LISTS.items():
-        values: Any = top.get(name)
+        values: JSON = top.get(name)
         if not isinstance(values, list) or not 0 < len(values) <= len(parts):
             continue
         if all(kind_of(value) is not None for value in values):

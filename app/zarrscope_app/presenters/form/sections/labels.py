@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from zarrscope.errors import Refused
 from zarrscope.jsondoc.pointers import pointer_of
@@ -16,6 +16,9 @@ from zarrscope_app.presenters.form import words
 from zarrscope_app.presenters.form.sections.members import SectionMember, kind_of, mapping_at, member_section
 from zarrscope_app.presenters.form.sections.model import MOST_ROWS, Section, Subject, make_field
 from zarrscope_app.presenters.form.view_models import FormRow
+
+if TYPE_CHECKING:
+    from zarrscope.model.json_value import JSON
 
 MOST_PROPERTIES = 6
 """The most properties of one label that are shown side by side."""
@@ -101,7 +104,7 @@ def _shown_colour(value: int) -> list[int]:
     return [int(part) for part in label_colors(np.array([[value]], fitting))[0, 0]]
 
 
-def _fits(value: int, limits: Any) -> bool:
+def _fits(value: int, limits: JSON) -> bool:
     return bool(limits.min <= value <= limits.max)
 
 

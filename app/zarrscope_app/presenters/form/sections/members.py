@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from zarrscope.errors import Refused
 from zarrscope.model.frozen import frozen
@@ -14,6 +14,9 @@ from zarrscope_app.presenters.form.field_editors import Editor
 from zarrscope_app.presenters.form.sections.model import MOST_ROWS, Section, Subject, make_field
 from zarrscope_app.presenters.form.view_models import Field, FieldKind, FormRow
 from zarrscope_app.presenters.typed_times import time_text, typed_time
+
+if TYPE_CHECKING:
+    from zarrscope.model.json_value import JSON
 
 Notes = Callable[[Subject], Sequence[str]]
 
@@ -26,7 +29,7 @@ class SectionMember:
     row: str
     label: str
     pointer: str
-    value: Any
+    value: JSON
     choices: tuple[str, ...] = ()
     check: Callable[[str], str] = lambda text: ""
     """The reason why a text is refused; "" if it is accepted."""

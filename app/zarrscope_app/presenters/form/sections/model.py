@@ -19,6 +19,7 @@ from zarrscope_app.presenters.form.view_models import Field, FieldKind, FormRow
 
 if TYPE_CHECKING:
     from zarrscope.jsondoc.document import Document
+    from zarrscope.model.json_value import JSON
     from zarrscope.nodes.array import Array
     from zarrscope.nodes.group import Group
     from zarrscope.nodes.hierarchy import Hierarchy
@@ -64,7 +65,7 @@ class NodeFacts:
 class Subject:
     """The attributes as edited now, with other data about their node."""
 
-    attributes: Any
+    attributes: JSON
     facts: NodeFacts = NodeFacts()
     linked: bool | None = None
     """Whether a pixel size typed for y also sets x; None means only while both are equal."""
