@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import pytest
@@ -77,3 +78,29 @@ def test_the_window_waits_until_stopped_jobs_have_removed_what_is_unfinished(
     exporting.window.close()
     assert not exporting.session.jobs._at_work
     assert [path.name for path in tmp_path.iterdir()] == ["cells.zarr"]
+
+
+@pytest.mark.parametrize("way", ["frame", "close"])
+def test_a_running_check_ends_without_a_question(
+    qtbot: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    """It only reads, and can be begun again."""
+    image(tmp_path / "cells.zarr", ("DAPI",), side=64)
+    robot = QtRobot(qtbot)
+    robot.open(str(tmp_path / "cells.zarr"))
+    window, session, asked = robot.window, robot.session, list[str]()
+    gate = threading.Event()
+
+    def waits(*_: object, **__: object) -> list[object]:
+        gate.wait(60)
+        return []
+
+    monkeypatch.setattr("zarrscope.check.hierarchy.check", waits)
+    robot.wait(lambda: session.problems.can_check and not session.state.selecting, "the image")
+    session.problems.check()
+    assert session.problems.checking
+    answer(False, asked)
+    window.close() if way == "frame" else window.run(way)
+    assert not asked
+    assert session not in window.workspace.sessions
+    gate.set()

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import zarrscope
-from contracts.http_server import web_server
+from contracts.http_server import folder_server, serving, web_server
 from narrowing import as_group, not_none
 from zarrscope.nodes.enclosing import opened_around
 from zarrscope.runtime.threads import Mailbox
@@ -70,6 +70,54 @@ def test_the_only_archive_of_a_folder_is_opened(tmp_path: Path, workspace: Works
         workspace.close(session)
     (folder / "notes.txt").write_text("the other one is the image")
     assert shown(workspace, mailbox, str(folder)).state.status is SessionStatus.FAILED, "a person chooses then"
+
+
+@pytest.mark.parametrize("between", ["", "day 1", "day 1/run"])
+def test_the_only_hierarchy_of_a_folder_is_gone_to(
+    tmp_path: Path, workspace: Workspace, mailbox: Mailbox, between: str
+) -> None:
+    """The folder was shown, and said that one should be chosen. It stays the root, so that hierarchies which are added
+    to it can be reached."""
+    folder = tmp_path / "from a colleague"
+    (folder / between / "raw").mkdir(parents=True)
+    (folder / "notes.txt").write_text("the other one is the image")
+    inner = made(folder / between / "cells.zarr")
+    path = f"/{inner.relative_to(folder)}"
+    for given in (str(folder), f"{folder}/", folder.as_uri()):
+        session = shown(workspace, mailbox, given)
+        assert session.state.path == path
+        assert session.state.facts.startswith("The only hierarchy in this folder · v3")
+        mailbox.run_until(lambda s=session: s.tree.find(path) is not None, SECONDS)  # type: ignore[misc]
+        session.select("/")
+        mailbox.run_until(lambda s=session: settled(s), SECONDS)  # type: ignore[misc]
+        assert session.state.facts.startswith("folder"), "the note is about the hierarchy"
+        session.reload()
+        mailbox.run_until(lambda s=session: settled(s), SECONDS)  # type: ignore[misc]
+        assert session.state.path == "/", "a person went there"
+        workspace.close(session)
+    made(folder / "more.zarr")
+    assert shown(workspace, mailbox, str(folder)).state.path == "/", "a person chooses then"
+
+
+def test_a_path_that_is_wanted_is_gone_to(tmp_path: Path, mailbox: Mailbox) -> None:
+    made(tmp_path / "cells.zarr")
+    session = Session(str(tmp_path), mailbox, path="/")
+    mailbox.run_until(lambda: settled(session), SECONDS)
+    assert session.state.path == "/"
+    session.close()
+
+
+def test_a_folder_elsewhere_is_looked_into_if_it_has_one_folder(
+    tmp_path: Path, workspace: Workspace, mailbox: Mailbox
+) -> None:
+    """Each folder costs a round trip there."""
+    made(tmp_path / "one" / "cells.zarr")
+    made(tmp_path / "two" / "cells.zarr")
+    (tmp_path / "two" / "raw").mkdir()
+    (tmp_path / "two" / "raw" / "x.tif").write_bytes(b"x")
+    with serving(folder_server(tmp_path)) as url:
+        assert shown(workspace, mailbox, f"{url}/one").state.path == "/cells.zarr"
+        assert shown(workspace, mailbox, f"{url}/two").state.path == "/"
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)

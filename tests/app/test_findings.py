@@ -383,6 +383,7 @@ def test_in_the_window(qtbot: Any, place: Path) -> None:
     session.set_tab("attributes")
     findings, wait = window.form.findings, SECONDS * 1000
     qtbot.waitUntil(lambda: len(findings.rows) == 2, timeout=wait)
+    qtbot.mouseClick(findings.opener, Qt.MouseButton.LeftButton)
     go, mend = findings.rows[0].findChildren(QToolButton)
     qtbot.mouseClick(go, Qt.MouseButton.LeftButton)
     unit: Any = window.form.sections.editors["unit/0"]

@@ -139,5 +139,47 @@ def test_a_few_findings_are_shown_whole(qtbot: Any, width: int) -> None:
     text = view.rows[0].findChildren(Label)[-1]
     assert text.height() >= text.heightForWidth(text.width())
     view.show_state(EditState(summary="9 remarks", findings=(long,) * 9))
+    view.opener.click()
     qtbot.waitUntil(lambda: bar.maximum() > 0, timeout=10_000)
     assert view.rows[0].height() <= view.area.height() < 400
+
+
+@pytest.mark.parametrize("width", [420, 640])
+def test_several_findings_take_one_line_until_they_are_opened(qtbot: Any, width: int) -> None:
+    """Four of them took a fifth of the form in a small window."""
+    from qtpy.QtWidgets import QToolButton
+
+    from zarrscope_app.presenters.form.view_models import EditState, FieldFinding
+    from zarrscope_app.qt.findings import FindingsView
+
+    view = FindingsView()
+    qtbot.addWidget(view)
+    view.resize(width, 400)
+    view.show()
+    why = "The unit 'micron' is not a name of UDUNITS"
+    found = tuple(FieldFinding(f"/a/{n}", f"{n}: {why}", n < "2", "Mend") for n in "0123")
+    view.show_state(EditState(summary="OME-Zarr 0.5: 2 errors · 2 remarks", findings=found))
+    qtbot.waitUntil(lambda: view.first.isVisible(), timeout=10_000)
+    button = view.opener.sizeHint().height()
+    assert view.sizeHint().height() < 2 * button
+    assert not view.area.isVisible()
+    mended: list[str] = []
+    view.mended.connect(mended.append)
+    view.first.findChildren(QToolButton)[1].click()
+    assert mended == ["/a/0"], "the first is mended without opening the list"
+    view.opener.click()
+    assert view.area.isVisible()
+    assert not view.first.isVisible()
+    view.show_state(EditState(summary="OME-Zarr 0.5: 1 error", findings=found[:1]))
+    assert view.area.isVisible(), "one alone is shown whole"
+    assert not view.opener.isVisible()
+
+
+def test_an_error_that_is_a_finding_is_not_repeated_above_the_form() -> None:
+    from zarrscope_app.presenters.form.view_models import EditState, EditStatus, FieldFinding
+
+    why = "Type a number greater than 0"
+    found = FieldFinding("size/1", why, True)
+    assert EditState(EditStatus.INVALID, why, findings=(found,)).sentence_apart == ""
+    assert EditState(EditStatus.INVALID, why).sentence_apart == why
+    assert EditState(EditStatus.DIRTY, "2 changes", findings=(found,)).sentence_apart == "2 changes"

@@ -251,7 +251,8 @@ class JupyterRobot(Robot):
         self.page.send("export", "begin")
         self.wait(lambda: bool(self.page.widget.export.get("whats")), "the pane")
         assert "node" in [id for id, _ in self.page.widget.export["whats"]]
-        self.page.send("export", "choose", "node", "npy", str(target))
+        self.page.send("export", "choose", "node", "")
+        self.page.send("export", "name", str(target))  # its ending chooses the format
         self.wait(lambda: self._planned(target), "its size")
         self.page.send("export", "run", False)
 
@@ -276,6 +277,27 @@ class JupyterRobot(Robot):
 
     def sees(self, text: str) -> bool:
         return bool(self.page.view) and any(text in shown for shown in self.page.texts())
+
+
+def test_the_name_of_the_file_chooses_the_format_of_an_export(tmp_path: Path) -> None:
+    """The page repeated the format that was shown, which then counted as chosen."""
+    shelf = Shelf()
+    small_image(shelf)
+    mailbox = Mailbox()
+    browser = Browser(shelf.address, mailbox, path="/image")
+    export = browser.widget.session.export
+    mailbox.run_until(lambda: browser.widget.session.slice.image is not None, SECONDS)
+    export.folder = str(tmp_path)
+    browser.send("export", "begin")
+    browser.send("export", "choose", "whole", "")
+    assert export.state.format == export.formats("whole")[0].id != "npy", "nothing was chosen yet"
+    browser.send("export", "name", str(tmp_path / "out.npy"))
+    assert (export.state.format, export.state.target) == ("npy", str(tmp_path / "out.npy"))
+    browser.send("export", "choose", "node", "")
+    assert (export.state.format, export.state.target) == ("npy", str(tmp_path / "out.npy")), "it stays chosen"
+    browser.send("export", "choose", "node", "csv")
+    assert (export.state.format, export.state.target) == ("csv", str(tmp_path / "out.csv"))
+    browser.widget.close()
 
 
 class TestJupyter(ActJourneys):

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import zarrscope
 from zarrscope.errors import BadMetadata
 from zarrscope.runtime.threads import Mailbox
+from zarrscope.view.image import find_images
 from zarrscope_app.presenters import Session, strings
 from zarrscope_app.presenters.image import words
 from zarrscope_app.presenters.metadata import MetadataPresenter
+from zarrscope_app.presenters.node_words import in_words
 from zarrscope_app.presenters.values import ValuesPresenter
 
 
@@ -35,7 +38,7 @@ def test_a_table_of_texts_is_no_picture_and_has_no_size(tmp_path: Path, mailbox:
     assert info(place, mailbox, "/texts") == (
         "texts",
         "2-D string · 2 × 3",
-        "An array of 2 × 3 values, which cannot be drawn as a picture.",
+        "A table of 2 × 3 texts, which cannot be drawn as a picture.",
         False,
     )
     assert info(place, mailbox, "/cells") == (
@@ -45,6 +48,41 @@ def test_a_table_of_texts_is_no_picture_and_has_no_size(tmp_path: Path, mailbox:
         True,
     )
     assert info(place, mailbox, "/")[0] == "names.zarr", "a root is called as its store"
+
+
+@pytest.mark.parametrize(
+    ("shape", "dtype", "names", "said"),
+    [
+        ((), "float64", None, "A single number."),
+        ((60,), "int16", ("t",), "A list of 60 integers along t."),
+        ((1,), "uint8", None, "A list of 1 integer."),
+        ((0,), "float32", None, "A list for numbers, without any yet."),
+        ((7,), "bool", None, "A list of 7 booleans."),
+        ((12,), "string", ("name",), "A list of 12 texts along name."),
+        ((12,), "<U5", None, "A list of 12 texts."),
+        ((12,), "datetime64[s]", ("time",), "A list of 12 times along time."),
+        ((4,), "complex64", None, "A list of 4 complex numbers."),
+        ((8, 6), "complex64", None, "An image of 6 × 8 pixels, its values complex numbers."),
+        ((1000,), [("x", "f4"), ("y", "f4")], None, "A list of 1,000 records of 2 fields (x, y)."),
+        ((3,), [(n, "i2") for n in "abcde"], None, "A list of 3 records of 5 fields (a, b, c, d, …)."),
+        (
+            (2, 3, 4),
+            [("x", "f4")],
+            None,
+            "An array of 2 × 3 × 4 records of 1 field (x), which cannot be drawn as a picture.",
+        ),
+        ((5,), "V4", None, "A list of 5 values of 4 bytes each."),
+        ((5,), "bytes", None, "A list of 5 sequences of bytes."),
+    ],
+)
+def test_an_array_that_is_no_image_is_told_in_words(
+    tmp_path: Path, shape: tuple[int, ...], dtype: Any, names: tuple[str, ...] | None, said: str
+) -> None:
+    """It had no sentence, or one about values."""
+    with zarrscope.open(str(tmp_path / "a.zarr"), "w-") as h:
+        made = h.create_array("/a", shape=shape, dtype=dtype, chunks=[max(1, n) for n in shape], dimension_names=names)
+        images = find_images(made)
+        assert in_words(made, images[0] if images else None, None) == said
 
 
 def test_a_line_is_said_with_its_document(tmp_path: Path) -> None:

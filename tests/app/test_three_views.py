@@ -48,6 +48,21 @@ def test_each_shows_its_plane_through_the_crosshair(robot: QtRobot, views: Three
     wait_for_picture(robot, views.below, DATA[1, :, 7, :])
 
 
+@pytest.mark.parametrize("first", ["projection", "views"])
+def test_a_projection_and_the_three_views_stand_together(robot: QtRobot, views: ThreeViews, first: str) -> None:
+    """Opening the views of a projected picture opened them again without end."""
+    steps = [lambda: robot.window.run("three-views"), lambda: views.main.project("max")]
+    views.main.choose_axis("z")
+    for step in steps if first == "views" else reversed(steps):
+        step()
+    assert views.depth == "z"
+    wait_for_picture(robot, views.main, DATA[0].max(axis=0))
+    views.main.pin(7.5, 11.5)
+    wait_for_picture(robot, views.below, DATA[0, :, 7, :])
+    robot.window.run("three-views")
+    assert not views.depth
+
+
 def test_a_click_in_one_moves_all(robot: QtRobot, views: ThreeViews) -> None:
     robot.window.run("three-views")
     views.main.pin(7.5, 11.5)

@@ -212,12 +212,15 @@ def _edit_text(widget: Host, start: int, end: int, inserted: str, check: int) ->
 
 
 def _export(widget: Host, act: str, *args: Any) -> None:
-    """Handles the calls of the export pane: begin(), choose(what, format, target), run(overwrite), end()."""
+    """Handles the calls of the export pane: begin(), choose(what, format or ""), name(target), run(overwrite) and
+    end()."""
     export = widget.session.export
     if act == "begin":
         export.begin()
     elif act == "choose":
-        export.choose(str(args[0]), str(args[1]), str(args[2]) if len(args) > 2 and args[2] else None)
+        export.choose(str(args[0]), str(args[1]) or None)
+    elif act == "name":
+        export.name(str(args[0]))
     elif act == "run":
         export.run(bool(args and args[0]))
     elif act != "end":

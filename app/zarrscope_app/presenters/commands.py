@@ -304,6 +304,8 @@ LABELS = {
     "discard": "Discard",
     "dismiss": "Dismiss",
     "findings": "Findings",
+    "findings-close": "Show the first finding only",
+    "findings-open": "Show all findings",
     "go-to-field": "Go there",
     "document": "Show the document",
     "error": "Problem",

@@ -16,6 +16,7 @@ from zarrscope.model.metadata import ExtensionOutcome as Found
 from zarrscope.view.image import Collection, Image, Level
 from zarrscope_app.presenters import formats, origins, strings
 from zarrscope_app.presenters.image_names import called_image, image_name
+from zarrscope_app.presenters.node_words import PICTURED, in_words
 from zarrscope_app.presenters.snippets import Snippet
 from zarrscope_app.presenters.snippets import as_text as as_code
 
@@ -108,9 +109,6 @@ MOST_LEVELS = 64
 but a document may list any number."""
 MOST_FIELDS = 12
 """The most fields of a structured type that are listed; a type may have thousands."""
-GROUP = "A group: a folder for arrays and other groups."
-_PICTURED = "biufcmM"
-"""NumPy's kinds of values that are drawn as a picture."""
 
 
 def describe(
@@ -163,47 +161,8 @@ def describe(
         tuple(sections),
         tuple(dict.fromkeys(warnings)),
         _problem(problem, placed=bool(metadata.defects)),
-        words=_unreadable(metadata, problem)
-        or in_words(image, collection)
-        or formats.words_of(node)
-        or (GROUP if metadata.kind == "group" else ""),
+        words=in_words(node, image, collection),
     )
-
-
-def _unreadable(metadata: object, problem: object) -> str:
-    """Describes an array that cannot be read; "" for any other node, and where the shape is not known."""
-    if problem is None or not isinstance(metadata, ArrayMetadata) or "shape" in metadata.unread:
-        return ""
-    return f"An array of {strings.shape(metadata.shape)} values, which cannot be read here."
-
-
-def in_words(image: Image | None, collection: Collection | None) -> str:
-    """Describes an image or a collection of images in words; "" for anything else."""
-    if collection is not None and collection.rows and collection.columns:
-        rows, columns = len(collection.rows), len(collection.columns)
-        told = f"A plate of {strings.count(rows)} × {strings.count(columns)} wells"
-        listed = len(collection.members) if collection.members is not None else rows * columns
-        return f"{told} with images." if listed == rows * columns else f"{told}, {strings.count(listed)} with images."
-    if collection is not None and collection.kind == "series" and collection.members:
-        return f"A series of {strings.counted(len(collection.members), 'image')}."
-    if image is None or not image.levels or min(image.plane) < 0:
-        return ""
-    parts = []
-    for i, (axis, length) in enumerate(zip(image.axes, image.shape, strict=True)):
-        if i in image.plane or length == 1:
-            continue
-        counted = "channel" if i == image.channel_axis else {"time": "time point", "space": "plane"}.get(axis.type, "")
-        along = f"{strings.count(length)} along {strings.clean(axis.name, 20)}"
-        parts.append(strings.counted(length, counted) if counted else along)
-    height, width = (image.shape[axis] for axis in image.plane)
-    if image.value_kind not in _PICTURED:
-        return f"An array of {strings.shape(image.shape)} values, which cannot be drawn as a picture."
-    several = collection is not None and collection.kind == "series"
-    noun = "A series of images, the first" if several else "Labels" if image.is_label else "An image"
-    told = f"{noun} of {strings.count(width)} × {strings.count(height)} pixels"
-    told += f", with {' × '.join(parts)}" if parts else ""
-    resolutions = f", at {strings.counted(len(image.levels), 'resolution')}" if len(image.levels) > 1 else ""
-    return f"{told}{resolutions}."
 
 
 def _of_store(node: Group | Array) -> str:
@@ -320,7 +279,7 @@ def _image(image: Image, name: str) -> DescriptionSection:
         items.append(Item("Pixel size", sized))
     if image.channel_axis is not None:
         items.append(Item("Channels", ", ".join(strings.clean(c.label, 60) for c in image.channels[:40])))
-    title = "Image" if image.value_kind in _PICTURED else "Array"
+    title = "Image" if image.value_kind in PICTURED else "Array"
     named = strings.clean(name, 60)
     if title == "Image" and named:
         called = called_image(named)
@@ -404,7 +363,8 @@ def _node(node: Group | Array, found: str) -> DescriptionSection:
         return DescriptionSection("Node", tuple(items))
     items.append(Item("Format", strings.clean(formats.title_of(node))))
     items.append(Item("Store", strings.clean(_place(hierarchy.url))))
-    if (kind := hierarchy.recognition) is not None:
+    kind = hierarchy.recognition
+    if kind is not None and (kind.kind != "folder" or formats.is_folder(node)):
         items.append(Item("Kind", strings.clean(kind.sentence), "Found out from the files at this place."))
         if kind.versions and node.path == "/":
             items += [_version(each) for each in kind.versions[:MOST_VERSIONS]]

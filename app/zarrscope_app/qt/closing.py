@@ -1,4 +1,5 @@
-"""Closes a hierarchy, or all of them with their window; asks about the running jobs and the unsaved changes of each."""
+"""Closes a hierarchy, or all of them with their window; asks about the running jobs and the unsaved changes of each. A
+check or a comparison only reads, and ends without a question."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The findings about the attributes, beneath the form: each leads to its field, and some offer a correction."""
+"""The findings about the attributes, beneath the form: each leads to its field, and some offer a correction. Several
+take one line, with their number and the first of them, until a person opens the list: the fields need the space."""
 
 from __future__ import annotations
 
@@ -10,9 +11,17 @@ from zarrscope_app.presenters.form.view_models import EditState, FieldFinding
 from zarrscope_app.presenters.problem_rows import SIGNS
 from zarrscope_app.qt.toolkit.core import Qt, Signal
 from zarrscope_app.qt.toolkit.gui import QResizeEvent
-from zarrscope_app.qt.toolkit.widgets import QFrame, QHBoxLayout, QScrollArea, QToolButton, QVBoxLayout, QWidget
+from zarrscope_app.qt.toolkit.widgets import (
+    QFrame,
+    QHBoxLayout,
+    QScrollArea,
+    QSizePolicy,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
 
-from .text import Label, literal, tip
+from .text import ElidedLabel, Label, literal, tip
 from .theme import current_palette, quiet, signal, warning
 
 _ROWS = 4.5
@@ -31,9 +40,19 @@ class FindingsView(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._shown: tuple[FieldFinding, ...] | None = None
+        self.opener = QToolButton()
+        self.opener.setCheckable(True)
+        self.opener.setAutoRaise(True)
+        self.opener.toggled.connect(self._show_list)
         self.summary = Label()
-        self.summary.setWordWrap(True)
-        self.summary.setContentsMargins(_LEFT, 0, _RIGHT, 0)
+        self.first = QWidget()
+        """The first of several findings, while the list is closed."""
+        self._line = QHBoxLayout()
+        self._line.setContentsMargins(_LEFT, 0, _RIGHT, 0)
+        self._line.setSpacing(6)
+        self._line.addWidget(self.opener)
+        self._line.addWidget(self.summary)
+        self._line.addWidget(self.first, 1)
         self.area = QScrollArea()
         self.area.setWidgetResizable(True)
         self.area.setFrameShape(QFrame.Shape.NoFrame)
@@ -43,7 +62,7 @@ class FindingsView(QWidget):
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 4)
         column.setSpacing(2)
-        column.addWidget(self.summary)
+        column.addLayout(self._line)
         column.addWidget(self.area)
 
     def show_state(self, state: EditState) -> None:
@@ -58,13 +77,33 @@ class FindingsView(QWidget):
         column = QVBoxLayout(page)
         column.setContentsMargins(_LEFT, 0, _RIGHT, 0)
         column.setSpacing(_SPACE)
-        self.rows = [self._row(finding) for finding in state.findings]
+        self.rows = [self._row(finding, self._whole(finding)) for finding in state.findings]
         for row in self.rows:
             column.addWidget(row)
         column.addStretch(1)
         self.area.setWidget(page)
+        first = state.findings[0] if len(state.findings) > 1 else None
+        line = self._row(first, self._in_one_line(first)) if first is not None else QWidget()
+        self._line.replaceWidget(self.first, line)
+        self._line.setStretchFactor(line, 1)
+        self.first.deleteLater()
+        self.first = line
+        self.opener.setVisible(first is not None)
+        self._show_list(self.opener.isChecked())
+
+    def _show_list(self, shown: bool) -> None:
+        """Opens or closes the list; one finding alone is always shown whole."""
+        several = len(self.rows) > 1
+        closed = several and not shown
+        self.opener.setArrowType(Qt.ArrowType.RightArrow if closed else Qt.ArrowType.DownArrow)
+        told = LABELS["findings-open" if closed else "findings-close"]
+        self.opener.setToolTip(told)
+        self.opener.setAccessibleName(told)
+        self.summary.setWordWrap(not closed)
+        self._line.setStretchFactor(self.summary, 0 if closed else 1)
+        self.first.setVisible(closed)
+        self.area.setVisible(bool(self.rows) and not closed)
         self._fit()
-        self.area.setVisible(bool(self.rows))
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:
         super().resizeEvent(event)
@@ -80,7 +119,20 @@ class FindingsView(QWidget):
             whole = sum(heights) + _SPACE * (len(heights) - 1)
             self.area.setFixedHeight(max(heights[0], min(whole, round(_ROWS * one))))
 
-    def _row(self, finding: FieldFinding) -> QWidget:
+    def _whole(self, finding: FieldFinding) -> Label:
+        text = Label(finding.sentence)
+        text.setMinimumWidth(80)
+        text.setWordWrap(True)
+        return text
+
+    def _in_one_line(self, finding: FieldFinding) -> Label:
+        text = ElidedLabel()
+        text.setText(finding.sentence)
+        text.setMinimumWidth(80)
+        text.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        return text
+
+    def _row(self, finding: FieldFinding, text: Label) -> QWidget:
         row = QWidget()
         line = QHBoxLayout(row)
         line.setContentsMargins(0, 0, 0, 0)
@@ -90,10 +142,7 @@ class FindingsView(QWidget):
         sign.setPixmap(signal(severity.icon).pixmap(14, 14))
         sign.setToolTip(tip(severity.name))
         sign.setAccessibleName(severity.name)
-        text = Label(finding.sentence)
         text.setToolTip(tip(finding.details))
-        text.setMinimumWidth(80)
-        text.setWordWrap(True)
         palette = text.palette()
         colour = warning(current_palette()) if finding.wrong else quiet(current_palette(), 0.8)
         palette.setColor(palette.ColorRole.WindowText, colour)

@@ -30,8 +30,8 @@ class FormSentence(QWidget):
 
     def show_state(self, state: EditState) -> None:
         """Shows the sentence, and the button if there is a document to show."""
-        self.label.setText(state.sentence)
+        self.label.setText(state.sentence_apart)
         self.button.setText(literal(state.shows_document))
         self.button.setAccessibleName(state.shows_document)
         self.button.setVisible(bool(state.shows_document))
-        self.setVisible(bool(state.sentence))
+        self.setVisible(bool(state.sentence_apart or state.shows_document))

@@ -110,6 +110,7 @@ class NodeDialog(QDialog):
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         inside = QWidget()
         column = QVBoxLayout(inside)
+        column.setContentsMargins(0, 0, 0, 0)  # so that fields and sentences begin at one line
         self._form = QFormLayout()
         self._form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
         self.rows: dict[str, FieldRow] = {}
@@ -127,7 +128,7 @@ class NodeDialog(QDialog):
         self.plan.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Ignored)
         self.plan.hide()  # until the first plan is made; an empty field would look like one to fill in
         column.addWidget(self.plan, 1)
-        scroll = QScrollArea()
+        scroll = self._scroll = QScrollArea()
         scroll.setFrameShape(QFrame.Shape.NoFrame)
         scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # the fields in it take the focus, and it scrolls to them
         scroll.setWidgetResizable(True)
@@ -185,7 +186,8 @@ class NodeDialog(QDialog):
         high = edges.top() + edges.bottom() + 3 * outer.spacing() + self._below.sizeHint().height()
         # A layout without wrapped texts states no height for a width.
         wraps = self._inside.hasHeightForWidth()
-        high += self._inside.totalHeightForWidth(inner) if wraps else self._inside.totalSizeHint().height()
+        if not self._scroll.isHidden():
+            high += self._inside.totalHeightForWidth(inner) if wraps else self._inside.totalSizeHint().height()
         if not self.plan.isHidden():  # the layout's height does not include the plan
             high += self.plan.minimumHeight() + 2 * self._inside.spacing()
         high += sum(label.heightForWidth(inner) for label in (self.sentence, self.mark) if not label.isHidden())
@@ -220,6 +222,7 @@ class NodeDialog(QDialog):
         if text != self.plan.toPlainText():
             self.plan.setPlainText(text)
         self.plan.setVisible(bool(text) or not self.plan.isHidden())  # once seen it stays, so that no line jumps
+        self._scroll.setVisible(bool(self.rows) or not self.plan.isHidden())  # an empty trash has neither
         self.act.setEnabled(state.ready)
         self._fit()
 

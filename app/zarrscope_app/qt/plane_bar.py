@@ -30,6 +30,8 @@ class PlaneBar(QWidget):
             box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
             box.setMinimumContentsLength(letters)
             box.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
+        self.method.setMinimumWidth(self.method.sizeHint().width())  # in a narrow window the cost is cut off, else not
+        self.method.setMinimumContentsLength(16)
         self.range = TypedField(LABELS["project-range"])
         self.range.setToolTip(LABELS["project-range"])
         self.range.set_widest("000–000")

@@ -14,7 +14,7 @@ from typing import Any
 from zarrscope.dialects import PROBES, detect
 from zarrscope.errors import Unsupported, ZarrscopeError
 from zarrscope.model.node_path import paths_above
-from zarrscope.nodes.detect import MAX_PARENTS, fetch
+from zarrscope.nodes.detect import MAX_PARENTS, PlainFolder, fetch
 from zarrscope.nodes.hierarchy import Hierarchy
 from zarrscope.nodes.internals import node_context
 from zarrscope.stores.address import REFERENCES, Address, open_store, parents, split_address, store_at
@@ -45,6 +45,29 @@ def opened_around(open: Callable[[str], Hierarchy], text: str) -> tuple[Hierarch
         found.close()
     found = open(text)
     return found, _store_found_around(text, found)
+
+
+def only_node_in(found: Hierarchy) -> str:
+    """The path of the only hierarchy in a plain folder, or in folders of which each contains only the next; "/" if it
+    contains several, and for a place that is a hierarchy itself. A folder on this computer is examined if it has a
+    limited number of folders, one elsewhere only if it has one folder, because each costs a round trip."""
+    context = node_context(found)
+    most = 1 if context.store.remote else PlainFolder.searched
+    path = "/"
+    try:
+        while len(context.dialects) > 1 and path.count("/") <= MAX_PARENTS:
+            folder = found[path]
+            if folder.kind != "group" or not getattr(folder.metadata, "implicit", False):
+                return path
+            if len([*islice(folder.list_names(), most + 1)]) > most:
+                return "/"
+            beneath = [*islice(folder.children(), 2)]
+            if len(beneath) != 1:
+                return "/"
+            path = f"{path.rstrip('/')}/{beneath[0].name}"
+    except ZarrscopeError:
+        pass
+    return "/"
 
 
 def _store_found_around(text: str, found: Hierarchy) -> str:

@@ -152,8 +152,8 @@ function makePanes(ui) {
 // The export pane: the content, its size, and its target, which is a path on the kernel's machine.
 function exportPane(ui) {
   const x = ui.export, w = ui.words, send = ui.line.send;
-  const target = el("input", { value: x.target, "aria-label": w["export-target"], spellcheck: "false", onchange: () => send("export", "choose", x.what, x.format, target.value) });
-  return el("div", { class: "zs-export" }, captioned(w["export-what"], choice(x.whats, x.what, w["export-what"], (what) => send("export", "choose", what, x.format))),
+  const target = el("input", { value: x.target, "aria-label": w["export-target"], spellcheck: "false", onchange: () => send("export", "name", target.value) });
+  return el("div", { class: "zs-export" }, captioned(w["export-what"], choice(x.whats, x.what, w["export-what"], (what) => send("export", "choose", what, ""))),
     captioned(w["export-format"], choice(x.formats, x.format, w["export-format"], (format) => send("export", "choose", x.what, format))), captioned(w["export-target"], target),
     el("p", {}, x.sentence), x.notes.map((n) => el("p", { class: "zs-quiet" }, n)),
     el("div", { class: "zs-line" }, el("button", { disabled: !x.ready, "data-command": "export-run", onclick: () => send("export", "run") }, w["export-what"]),

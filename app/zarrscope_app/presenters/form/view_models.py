@@ -209,6 +209,12 @@ class EditState:
     title: str = "Attributes"
     """The title of the tab: "Attributes", with a dot while there are changes."""
 
+    @property
+    def sentence_apart(self) -> str:
+        """The sentence, for a front end that shows the findings as well; "" if one of them says the same."""
+        told = self.status is EditStatus.INVALID and any(self.sentence in each.sentence for each in self.findings)
+        return "" if told else self.sentence
+
 
 @frozen
 class Closing:

@@ -69,7 +69,8 @@ class ThreeViews:
             return
         names = {axis.role: axis.name for axis in self.main.state.axes}
         shown = (self.main.image, names.get("y", ""), names.get("x", ""))
-        if shown != self._shown or self.depth not in {a.name for a in self.main.state.axes if a.role == "slider"}:
+        able = {axis.name for axis in self.main.state.axes if axis.role in ("slider", "projected")}
+        if shown != self._shown or self.depth not in able:
             self.close()
             self._open()
             return

@@ -12,7 +12,7 @@ from psygnal import Signal
 
 from zarrscope.errors import NotFound, ZarrscopeError
 from zarrscope.errors.confidential import public
-from zarrscope.nodes.enclosing import opened_around
+from zarrscope.nodes.enclosing import only_node_in, opened_around
 from zarrscope.stores.address import split_address
 from zarrscope.view.loader import ChunkLoader
 from zarrscope_app.presenters.form.rescue import Rescue
@@ -55,11 +55,15 @@ class OpensEnclosing(SessionPart):
 
     def _open_around(self, open: Callable[[str], Hierarchy], url: str) -> tuple[Hierarchy, str]:
         """Opens the hierarchy at or around the address, or the only archive in a folder; also returns the address of
-        one that is not at the address itself. Waits for the store."""
+        one that is not at the address itself. A folder that contains one hierarchy stays the root, and `initial_path`
+        is that hierarchy. Waits for the store."""
         if not self._seeks:
             return open(url), ""
         try:
-            return opened_around(open, url)
+            found, around = opened_around(open, url)
+            if not around and not found.initial_path.strip("/"):
+                found.initial_path = only_node_in(found)
+            return found, around
         except NotFound as error:
             place = _within(url, error.archive)
             if not place:
@@ -84,6 +88,8 @@ class OpensEnclosing(SessionPart):
             self.url = public(around)
         elif address.node_path:
             self.url = public(replace(address, node_path="").text)
+        elif self.entry != "/":
+            self._note = (self.entry, "The only hierarchy in this folder")
         if self.url != before and self.rescue is not None:
             self.rescue.move(self.url, entry if around else "/")
 
