@@ -132,6 +132,13 @@ def test_no_form_of_an_action_has_a_scroll_bar(qtbot: Any, opened: tuple[QWidget
             dialog.reject()
 
 
+def test_a_submenu_without_an_icon_shows_no_question_mark(opened: tuple[Any, Session]) -> None:
+    """*Bookmarks* and *Other versions* had the sign of an unknown node."""
+    window, _ = opened
+    assert window.menus.menus["bookmarks"].icon().isNull()
+    assert not window.menus.menus["open-recent"].icon().isNull()
+
+
 def fits_with_its_plan(dialog: NodeDialog, scroll: QScrollArea, planned: bool) -> bool:
     """Whether nothing has to be scrolled, and the field for the plan is visible only if there is one."""
     bar = scroll.verticalScrollBar()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 
@@ -72,6 +73,10 @@ def test_the_only_archive_of_a_folder_is_opened(tmp_path: Path, workspace: Works
     assert shown(workspace, mailbox, str(folder)).state.status is SessionStatus.FAILED, "a person chooses then"
 
 
+def _has_row(session: Session, path: str) -> bool:
+    return session.tree.find(path) is not None
+
+
 @pytest.mark.parametrize("between", ["", "day 1", "day 1/run"])
 def test_the_only_hierarchy_of_a_folder_is_gone_to(
     tmp_path: Path, workspace: Workspace, mailbox: Mailbox, between: str
@@ -87,12 +92,12 @@ def test_the_only_hierarchy_of_a_folder_is_gone_to(
         session = shown(workspace, mailbox, given)
         assert session.state.path == path
         assert session.state.facts.startswith("The only hierarchy in this folder · v3")
-        mailbox.run_until(lambda s=session: s.tree.find(path) is not None, SECONDS)  # type: ignore[misc]
+        mailbox.run_until(partial(_has_row, session, path), SECONDS)
         session.select("/")
-        mailbox.run_until(lambda s=session: settled(s), SECONDS)  # type: ignore[misc]
+        mailbox.run_until(partial(settled, session), SECONDS)
         assert session.state.facts.startswith("folder"), "the note is about the hierarchy"
         session.reload()
-        mailbox.run_until(lambda s=session: settled(s), SECONDS)  # type: ignore[misc]
+        mailbox.run_until(partial(settled, session), SECONDS)
         assert session.state.path == "/", "a person went there"
         workspace.close(session)
     made(folder / "more.zarr")

@@ -23,14 +23,15 @@ def held(jobs, name, work, *answers):
             report(progress, text)
             while not cancelled():
                 time.sleep(0.01)
-            time.sleep(0.5)  # the work looks for a stop after each chunk
+            time.sleep(LATE)  # the work looks for a stop after each chunk
         return work(told, cancelled)
     return run(jobs, name, waits, *answers)
 JobsPresenter.run = held
 """
 """Jobs wait at their first report until they are stopped, and stop late."""
 
-WINDOW = f"""{HELD}
+WINDOW = f"""LATE = 3  # the end of the interpreter alone waits for less
+{HELD}
 from qtpy.QtCore import QTimer
 from qtpy.QtWidgets import QApplication
 from zarrscope_app import qt
@@ -53,7 +54,8 @@ timer.timeout.connect(go_on)
 timer.start(20)
 sys.exit(qt.main([sys.argv[1]]))
 """
-TERMINAL = f"""{HELD}
+TERMINAL = f"""LATE = 0.5
+{HELD}
 from zarrscope_app.cli import main
 sys.exit(main(["tui", sys.argv[1]]))
 """

@@ -12,6 +12,7 @@ from zarrscope.errors import BadMetadata
 from zarrscope.runtime.threads import Mailbox
 from zarrscope.view.image import find_images
 from zarrscope_app.presenters import Session, strings
+from zarrscope_app.presenters.chunks.view_models import share_text
 from zarrscope_app.presenters.image import words
 from zarrscope_app.presenters.metadata import MetadataPresenter
 from zarrscope_app.presenters.node_words import in_words
@@ -109,3 +110,12 @@ def test_a_plate_says_how_many_of_its_wells_have_images(tmp_path: Path, mailbox:
             h.create_group(f"/{name}", attributes={"ome": {"version": "0.5", "plate": {**names, "wells": listed}}})
     assert info(tmp_path / "plates.zarr", mailbox, "/full")[2] == "A plate of 2 × 3 wells with images."
     assert info(tmp_path / "plates.zarr", mailbox, "/sparse")[2] == "A plate of 2 × 3 wells, 2 with images."
+
+
+@pytest.mark.parametrize(
+    ("part", "whole", "said"),
+    [(0, 9, "0 %"), (1, 12_288, "under 1 %"), (4, 72, "6 %"), (12_287, 12_288, "over 99 %"), (72, 72, "100 %")],
+)
+def test_one_missing_chunk_among_many_is_not_rounded_away(part: int, whole: int, said: str) -> None:
+    """12,287 of 12,288 chunks were "100 %"."""
+    assert share_text(part, whole) == said

@@ -43,6 +43,7 @@ class FindingsView(QWidget):
         self.opener = QToolButton()
         self.opener.setCheckable(True)
         self.opener.setAutoRaise(True)
+        self.opener.setFixedWidth(16)  # the arrow stands where the sentences of the form begin
         self.opener.toggled.connect(self._show_list)
         self.summary = Label()
         self.first = QWidget()
@@ -97,7 +98,7 @@ class FindingsView(QWidget):
         closed = several and not shown
         self.opener.setArrowType(Qt.ArrowType.RightArrow if closed else Qt.ArrowType.DownArrow)
         told = LABELS["findings-open" if closed else "findings-close"]
-        self.opener.setToolTip(told)
+        self.opener.setToolTip(tip(told))
         self.opener.setAccessibleName(told)
         self.summary.setWordWrap(not closed)
         self._line.setStretchFactor(self.summary, 0 if closed else 1)

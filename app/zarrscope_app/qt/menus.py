@@ -59,8 +59,10 @@ class Menus:
                     menu.addSeparator()
                     group = found.group
                 if found.id in _SUBMENUS:
-                    below = menu.addMenu(icon(found.icon), found.label)
+                    below = menu.addMenu(found.label)
                     assert below is not None
+                    if found.icon:
+                        below.setIcon(icon(found.icon))
                     self.menus[found.id] = below
                     continue
                 keys = [key for key in found.keys if not is_plain(key)]

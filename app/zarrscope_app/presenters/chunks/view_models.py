@@ -154,6 +154,13 @@ def size_text(array: Array, stored: int, nbytes: int, packed: str = "") -> str:
     return f"{strings.size(stored)}{told}"
 
 
+def share_text(part: int, whole: int) -> str:
+    """ "6 %"; neither "0 %" of some nor "100 %" of nearly all: one chunk that is missing among many is told."""
+    if 0 < part < whole and not 0.005 <= part / whole < 0.995:
+        return "under 1 %" if part < whole / 2 else "over 99 %"
+    return strings.percent(part / whole)
+
+
 def counts(array: Array, inventory: Inventory) -> tuple[Item, ...]:
     """The number and size of an array's stored chunks, in words."""
     kind = "shard" if array.shards is not None else "chunk"
@@ -162,7 +169,7 @@ def counts(array: Array, inventory: Inventory) -> tuple[Item, ...]:
     items = [Item("Grid", grid)]
     if not inventory.known:
         return tuple(items)
-    share = strings.percent(inventory.present / inventory.total) if inventory.total else "nothing to store"
+    share = share_text(inventory.present, inventory.total) if inventory.total else "nothing to store"
     items.append(Item("Stored", f"{strings.count(inventory.present)} ({share})"))
     if inventory.absent:
         items.append(Item("Not stored", f"{strings.count(inventory.absent)}, which read as the fill value"))
