@@ -61,6 +61,7 @@ class ThreadPool:
         self._deferrable = 0
         """The numbers of threads that run urgent and deferrable jobs."""
         self._named = count(1)
+        self._started: weakref.WeakSet[threading.Thread] = weakref.WeakSet()
         self._ended = False
 
     @uninterrupted
@@ -79,13 +80,15 @@ class ThreadPool:
                 if self._ended:
                     raise RuntimeError("the process ends")
                 _end_at_exit()
-                threading.Thread(
-                    target=self._work, name=f"zarrscope-{self.name}-{next(self._named)}", daemon=True
-                ).start()
+                name = f"zarrscope-{self.name}-{next(self._named)}"
+                thread = threading.Thread(target=self._work, name=name, daemon=True)
+                with self._wake:
+                    self._started.add(thread)
+                thread.start()
             except RuntimeError:  # the limit on threads is reached, or the interpreter is shutting down
                 with self._wake:
                     self._threads -= 1
-                    stranded = [] if self._threads else self._heap
+                    stranded = [] if self._threads and not self._ended else self._heap
                     if stranded:
                         self._heap = []
                 for _, _, left in sorted(stranded, key=lambda entry: entry[:2]):
@@ -155,6 +158,10 @@ class ThreadPool:
             self._wake.notify_all()
             while self._threads and (left := deadline - time.monotonic()) > 0:
                 self._wake.wait(left)
+            started = [*self._started]
+        for thread in started:  # a thread that is no longer counted still runs the last lines of `_work`
+            if thread.is_alive():
+                thread.join(max(0.0, deadline - time.monotonic()))
 
 
 pools: weakref.WeakSet[ThreadPool] = weakref.WeakSet()
