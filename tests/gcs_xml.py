@@ -117,6 +117,7 @@ class _Handler(BaseHTTPRequestHandler):
         headers = {name: response.headers[name] for name in _PASSED if name in response.headers}
         headers |= {"ETag": f'"{about["etag"].strip(chr(34))}"', "x-goog-generation": str(about["generation"])}
         headers["Last-Modified"] = formatdate(usegmt=True)
+        headers |= {f"x-goog-meta-{name}": text for name, text in about.get("metadata", {}).items()}
         if self.command == "HEAD":
             headers["Content-Length"] = str(about["size"])
         self._answer(response.status, body, headers)
@@ -134,7 +135,10 @@ class _Handler(BaseHTTPRequestHandler):
         told = {"uploadType": "multipart", "name": key}
         if (expected := self.headers.get("x-goog-if-generation-match")) is not None:
             told["ifGenerationMatch"] = expected
-        head = f"--{_BOUNDARY}\r\nContent-Type: application/json\r\n\r\n{json.dumps({'name': key})}\r\n"
+        begin = "x-goog-meta-"
+        more = {name[len(begin) :]: text for name, text in self.headers.items() if name.lower().startswith(begin)}
+        described = json.dumps({"name": key, "metadata": more})
+        head = f"--{_BOUNDARY}\r\nContent-Type: application/json\r\n\r\n{described}\r\n"
         body = f"{head}--{_BOUNDARY}\r\nContent-Type: application/octet-stream\r\n\r\n".encode()
         response, said = self._ask(
             "POST",

@@ -12,11 +12,13 @@ import functools
 import hashlib
 import hmac
 import importlib.util
+import io
 import os
 import shutil
 import socket
 import subprocess
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -161,13 +163,27 @@ class S3Refusal(NamedTuple):
     headers: tuple[tuple[str, str], ...] = ()
 
 
+class OneByOne:
+    """Lets moto handle one request at a time. It compares an e-tag and stores the value in two steps, and reads a value
+    from a file that a put beside it closes; a real service does each at once."""
+
+    def __init__(self, application: Any) -> None:
+        self._application, self._turn = application, threading.Lock()
+
+    def __call__(self, environ: Any, start: Any) -> Any:
+        if length := int(environ.get("CONTENT_LENGTH") or 0):
+            environ["wsgi.input"] = io.BytesIO(environ["wsgi.input"].read(length))  # a slow client keeps no turn
+        with self._turn:
+            return self._application(environ, start)
+
+
 @contextmanager
 def s3(gate: S3Gate | None = None) -> Iterator[str]:
     """Runs moto, in this process, behind `gate`; yields its address."""
     from moto.server import DomainDispatcherApplication, create_backend_app  # type: ignore[attr-defined]  # moto names no exports
     from werkzeug.serving import make_server
 
-    application: Any = DomainDispatcherApplication(create_backend_app)
+    application: Any = OneByOne(DomainDispatcherApplication(create_backend_app))
     if gate is not None:
         gate.application = application
         application = gate

@@ -279,7 +279,9 @@ class BucketRequests(RemoteStore):
         self._settled = self._worked = True
         self._widen()
 
-    def _attempts(self, error: Exception, failed: ZarrscopeError, attempt: int, *, harmless: bool, lists: bool) -> int:
+    def _attempts(
+        self, error: BaseException, failed: ZarrscopeError, attempt: int, *, harmless: bool, lists: bool
+    ) -> int:
         """The most attempts for a request that failed with this error."""
         status = status_of(error)
         if type(failed) is not Unreadable or is_about_range(failed):

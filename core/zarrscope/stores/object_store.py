@@ -2,7 +2,8 @@
 
 obstore (https://developmentseed.org/obstore, the Rust crate object_store) sends one request for each value or range,
 and keeps connections open. A set with `expect` uses the service's own precondition: the e-tag on S3 and Azure, the
-generation on Google. The stored version is compared before as well, because some services ignore preconditions.
+generation on Google. The stored version is compared before as well, because some services ignore preconditions. Such a
+set stores a random mark with the value. If its answer is lost, the mark shows whether the value was stored.
 
 A value is absent if the service says so. If access is denied, Denied is raised. If listing is denied, S3 denies access
 to absent values too; remote.py says how the store finds out whether it does. A bucket that does not exist raises
@@ -16,38 +17,39 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from functools import partial
-from operator import lt
 from typing import TYPE_CHECKING, Any, TypeVar
+from uuid import uuid4
 
-from zarrscope.errors import Conflict, Denied, NotFound, ReadOnly, Refused, Unreadable, ZarrscopeError
+from zarrscope.errors import Conflict, Denied, ReadOnly, Refused, Unreadable, ZarrscopeError
 from zarrscope.errors.confidential import cause
-from zarrscope.model.storage import ABSENT, Answer, AnswerView, Buffer, ByteRange, Entry, Request, Version
-from zarrscope.runtime.tuning import LONG_LISTING_SECONDS, MULTIPART_BYTES
+from zarrscope.model.storage import ABSENT, Answer, AnswerView, Buffer, ByteRange, Request, Version
+from zarrscope.runtime.tuning import MULTIPART_BYTES
 from zarrscope.stores.address_options import split_options
 from zarrscope.stores.body import begins_as_page
 from zarrscope.stores.keys import too_large
+from zarrscope.stores.object_listings import BucketListings
 from zarrscope.stores.object_reads import ManyReads, Sent
-from zarrscope.stores.object_requests import BucketRequests
 from zarrscope.stores.object_values import bounds, conditions, is_doubtful, is_page, range_option, version_of, within
 from zarrscope.stores.puts import WhenDone
 from zarrscope.stores.remote import RemoteStore
-from zarrscope.stores.service_answers import CONDITIONS, NO_BUCKET, is_about_range
+from zarrscope.stores.service_answers import CONDITIONS, is_about_range
 
 if TYPE_CHECKING:
     from obstore.store import ObjectStore as Client
 
 T = TypeVar("T")
+MARK = "zarrscopewrite"
+"""The name of the metadata of a stored value that tells which conditional `set` stored it: another program may store an
+equal value. Azure allows no hyphen in it; some proxies drop headers with underscores."""
 _ONLY_READ = "Through fsspec buckets are only read: leave out backend=fsspec to write"
 
 
-class ObjectStore(BucketRequests):
+class ObjectStore(BucketListings):
     """The values beneath s3://bucket/…, gs://bucket/… or abfs://container@account…/….
 
     The options are those of network.Network, those of credentials.py, and obstore's own for the service. Raises
     Unsupported if obstore is not installed, Refused for an unknown option.
     """
-
-    listable = True
 
     # ------------------------------------------------------------------ reading
     async def _fetch(self, key: str, part: ByteRange | None, limit: int | None) -> bytes | None:
@@ -292,111 +294,6 @@ class ObjectStore(BucketRequests):
         except ZarrscopeError:
             return False
 
-    # ------------------------------------------------------------------ listing
-    def _list_dir(self, prefix: str) -> Iterator[Entry]:
-        """Yields the names of one level. obstore returns a level as a whole, after one request per thousand names. If
-        that takes long, the folders that the first page of all keys contains are yielded meanwhile."""
-
-        place = self._place_in_bucket(prefix)
-
-        async def listed(client: Client) -> Any:
-            level = asyncio.ensure_future(self._obstore.list_with_delimiter_async(client, place))
-            done, _ = await asyncio.wait({level}, timeout=LONG_LISTING_SECONDS)
-            return level.result() if done else level
-
-        found, told = self._listed(listed, prefix), set[str]()
-        if isinstance(found, asyncio.Future):
-            level = found
-            try:
-                for name in self._first_folders(prefix):
-                    told.add(name)
-                    yield Entry(name, True)
-                found = self._listed(lambda client: level, prefix)
-            finally:
-                level.get_loop().call_soon_threadsafe(level.cancel)
-        folders = (folder.rstrip("/").rpartition("/")[2] for folder in found["common_prefixes"])
-        yield from (Entry(name, True) for name in folders if name not in told)
-        for each in found["objects"]:
-            if each["path"].strip("/") != place:  # some tools store an empty object for a folder
-                yield Entry(each["path"].rpartition("/")[2], False, each["size"])
-        if not found["objects"] and not found["common_prefixes"]:
-            self._need_bucket()
-
-    def _first_folders(self, prefix: str) -> Iterator[str]:
-        """The folders directly beneath a prefix that the first page of its keys contains."""
-
-        place, begin = self._place_in_bucket(prefix), self._prefix + prefix
-
-        async def page(client: Client) -> Any:
-            return await anext(aiter(self._obstore.list(client, place, chunk_size=1000)), ())
-
-        keys = (each["path"] for each in self._listed(page, prefix))
-        parts = (key[len(begin) :].partition("/") for key in keys if key.startswith(begin))
-        return iter(dict.fromkeys(name for name, slash, _ in parts if name and slash))
-
-    def _list_prefix(self, prefix: str) -> Iterator[str]:
-        """Yields the keys beneath a prefix, page by page. A listing that broke off goes on behind the last key."""
-        stream: Any = None
-        last, ordered = "", True
-        place, begin, cut = self._place_in_bucket(prefix), self._prefix + prefix, len(self._prefix)
-
-        async def following(client: Client) -> Any:
-            nonlocal stream
-            if stream is None:
-                if not ordered:  # directory buckets and folders: nobody knows which keys come after the last one
-                    raise Unreadable("The listing broke off", store=self.url, advice="Try again.")
-                stream = aiter(self._obstore.list(client, place, offset=last or None, chunk_size=1000))
-            try:
-                return await anext(stream, None)
-            except BaseException:
-                stream = None
-                raise
-
-        batch = self._listed(following, prefix)
-        if batch is None:
-            self._need_bucket()
-        while batch:
-            yield from (each["path"][cut:] for each in batch if each["path"].startswith(begin))
-            paths = [last, *(each["path"] for each in batch)]
-            last, ordered = paths[-1], ordered and all(map(lt, paths, paths[1:]))
-            batch = self._listed(following, prefix)
-
-    def _place_in_bucket(self, prefix: str) -> str | None:
-        """The folder of the bucket that a prefix of this store names, as obstore takes it; None: the whole bucket."""
-        return (self._prefix + prefix).strip("/") or None
-
-    def _listed(self, act: Callable[[Client], Awaitable[T]], prefix: str) -> T | Any:
-        try:
-            return self._named(prefix, lambda: self._wait(self._asked(act, prefix, lists=True)))
-        except FileNotFoundError as error:
-            raise self._no_bucket() from error
-        except Unreadable as failed:
-            if any(code in str(failed.__cause__ or failed) for code in NO_BUCKET):
-                raise self._no_bucket() from failed.__cause__
-            raise
-
-    def _need_bucket(self) -> None:
-        """Checks an empty listing with a request for a value that is certainly absent. Raises NotFound if there is no
-        such bucket, which only Google does not report itself, and Unreadable if the value is there: a network that asks
-        for a login answers every request with a page, which obstore takes for an empty listing of S3 or Google."""
-        if self._bucket_seen or self._service.name == "azure":
-            return
-        try:
-            paged = self._wait(self._size(".zarrscope-bucket")) is not None
-        except NotFound:
-            raise
-        except ZarrscopeError as error:
-            paged = "missing from response" in str(error)  # Google's client misses headers that a page lacks
-            if not paged:
-                return
-        if paged:
-            raise Unreadable(
-                "The service sent a web page in place of the listing",
-                store=self.url,
-                advice="The network may ask for a login: open any web page in a browser.",
-            )
-        self._bucket_seen = True
-
     # ------------------------------------------------------------------ writing
     def _set(self, key: str, value: bytes, expect: Version | None) -> Version:
         return self._named(key, lambda: self._wait(self._put_if(key, value, expect)))
@@ -408,32 +305,65 @@ class ObjectStore(BucketRequests):
             await self._compare(key, expect)
             mode = "create" if expect == ABSENT else conditions(expect)
         multipart = len(value) > MULTIPART_BYTES and expect is None
+        mark = "" if expect is None else uuid4().hex
+        marked: Any = {MARK: mark} if mark else None
 
         async def put(client: Client) -> Any:
-            return await self._obstore.put_async(client, self._prefix + key, value, mode=mode, use_multipart=multipart)
+            return await self._obstore.put_async(
+                client, self._prefix + key, value, attributes=marked, mode=mode, use_multipart=multipart
+            )
 
-        try:
-            return version_of(await self._asked(put, key, harmless=expect is None))
-        except FileNotFoundError as error:
-            self._check_bucket(error)
-            raise self._conflict(key) from cause(error)
-        except Exception as error:
-            if type(error).__name__ in CONDITIONS or "ConditionalRequestConflict" in str(error):
-                self._expect(key, expect, await self._read(key, None, None))
+        attempt, lost = 1, False
+        while True:
+            try:
+                return version_of(await self._asked(put, key, harmless=expect is None))
+            except FileNotFoundError as error:
+                self._check_bucket(error)
                 raise self._conflict(key) from cause(error)
-            if isinstance(error, Unreadable) and not isinstance(error, Denied) and expect is not None:
-                return await self._stored_after_all(key, value, error)
-            raise
+            except Exception as error:
+                if type(error).__name__ in CONDITIONS or "ConditionalRequestConflict" in str(error):
+                    stored = await self._marked(key) if lost else None
+                    if stored is not None and stored[1] == mark:  # the attempt before, whose answer was lost
+                        return stored[0]
+                    self._expect(key, expect, await self._read(key, None, None))
+                    raise self._conflict(key) from cause(error)
+                if expect is None or not isinstance(error, Unreadable) or isinstance(error, Denied):
+                    raise
+                version = await self._stored_after_all(key, expect, mark, error)
+                if version is not None:
+                    return version
+                if attempt >= self._attempts(error.__cause__ or error, error, attempt, harmless=True, lists=False):
+                    raise
+                lost = True
+            await asyncio.sleep(self.network.pause_after(attempt))
+            attempt += 1
 
-    async def _stored_after_all(self, key: str, value: bytes, error: Unreadable) -> Version:
-        """The version of `value`, if the service stored it but its answer was lost. Otherwise raises `error`."""
+    async def _stored_after_all(self, key: str, expect: Version, mark: str, error: Unreadable) -> Version | None:
+        """The version of the value that has this mark, if the service stored it but its answer was lost; None if the
+        expected version is stored still, so that the request may be repeated. Otherwise raises `error`."""
         try:
-            found = await self._read(key, None, len(value))
+            found = await self._marked(key)
         except ZarrscopeError:
-            found = None
-        if found is None or found[0] != value:
-            raise error
-        return found[1]
+            raise error from error.__cause__
+        if found is not None and found[1] == mark:
+            return found[0]
+        if (ABSENT if found is None else found[0]) == expect:
+            return None
+        error.advice = (
+            "Another program stored something else, and it is not known whether this value was stored before: open "
+            "the hierarchy again, compare, then save again."
+        )
+        raise error
+
+    async def _marked(self, key: str) -> tuple[Version, str] | None:
+        """The version of a stored value and the mark of the `set` that stored it ("" without one); None if absent."""
+
+        async def head(client: Client) -> tuple[Version, str]:
+            found = await self._obstore.get_async(client, self._prefix + key, options={"head": True})
+            told = {str(name).lower(): str(text) for name, text in found.attributes.items()}
+            return version_of(found.meta), told.get(MARK, "")
+
+        return await self._found(head, key)
 
     async def _compare(self, key: str, expect: Version) -> None:
         """Raises Conflict, with the stored value, unless the stored version is `expect`. The value is read only for the
