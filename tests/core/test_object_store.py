@@ -57,7 +57,8 @@ def _lose_puts(store: ObjectStore, seen: Sequence[bool | None], *before: Callabl
                 raise OSError("the answer was lost")
             return answer
 
-    store._obstore = Losing()
+    lossy: Any = Losing()
+    store._obstore = lossy
     store.network = replace(store.network, pause=0.0)
 
 
@@ -113,7 +114,7 @@ class InBuckets(Writing):
         _lose_puts(store, [False], lambda: self.again(store).set("n", b"1", version))
         with pytest.raises(Unreadable, match="lost") as caught:
             store.set("n", b"1", version)
-        assert "not known whether this value was stored" in caught.value.advice
+        assert "not known whether this value was stored" in (caught.value.advice or "")
         with pytest.raises(Conflict):
             store.set("n", b"1", version)
 
@@ -121,7 +122,10 @@ class InBuckets(Writing):
         """The answer is lost, the value is not there yet: the request is repeated, and another writer was first."""
         store = self.empty()
         version = store.set("n", b"0")
-        other = lambda: self.again(store).set("n", b"1", version)  # noqa: E731  # it is one expression
+
+        def other() -> None:
+            self.again(store).set("n", b"1", version)
+
         _lose_puts(store, [False, None], lambda: None, other)
         with pytest.raises(Conflict) as caught:
             store.set("n", b"1", version)
@@ -134,6 +138,19 @@ class InBuckets(Writing):
         with pytest.raises(Unreadable, match="lost"):
             store.set("n", b"2", version)
         assert store.get_versioned("n") == (b"1", version)
+
+    def test_of_many_puts_those_that_fail_are_sent_again(self) -> None:
+        store = self.empty()
+        store.set("n", b"1")
+        _lose_puts(store, [None, True, False, None, False])
+        with store.bulk.puts() as puts:
+            for i in range(20):
+                puts.put(f"c/{i}", [b"%d" % i])
+        assert dict(store.get_many([(f"c/{i}", None) for i in range(20)])) == {i: b"%d" % i for i in range(20)}
+        _lose_puts(store, [False] * 5 * store.network.attempts)
+        with pytest.raises(Unreadable, match="lost") as caught, store.bulk.puts() as puts:
+            puts.put("d", [b"1"])
+        assert caught.value.key == "d"
 
     def again(self, store: ObjectStore) -> ObjectStore:
         """A store of another program."""

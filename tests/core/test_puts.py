@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import pytest
@@ -21,6 +21,8 @@ from zarrscope.errors import ReadOnly, Unreadable
 from zarrscope.runtime.tuning import PUTS_AT_ONCE
 from zarrscope.stores import puts as module
 from zarrscope.stores.memory import MemoryStore
+from zarrscope.stores.object_puts import ManyPuts
+from zarrscope.stores.object_reads import Sent
 from zarrscope.stores.puts import WhenDone
 from zarrscope.stores.remote import RemoteStore, loop
 from zarrscope.stores.store import Store
@@ -344,3 +346,34 @@ def test_an_array_elsewhere_is_written_side_by_side(shards: tuple[int, int] | No
     other = far(Gate(MemoryStore(), lambda operation, key: False))
     convert.run(convert.plan(h, other, "v3"))
     assert np.array_equal(zarrscope.open_array(other, "/a")[...], values)
+
+
+def test_values_that_come_together_wake_the_event_loop_once() -> None:
+    calls: list[tuple[Callable[..., object], tuple[Any, ...]]] = []
+
+    class Loop:
+        def call_soon_threadsafe(self, act: Callable[..., object], *told: Any) -> None:
+            calls.append((act, told))
+
+    class Bucket:
+        _loop = Loop()
+        sent: ClassVar[list[str]] = []
+
+        def _send_put(self, key: str, value: bytes) -> Sent:
+            self.sent.append(key)
+            return Sent(asyncio.Future(loop=loop()), None, 0, 0, 1)
+
+    store: Any = Bucket()
+    many, done = ManyPuts(store), list[BaseException | None]()
+    for key in "abc":
+        cancel = many.begin(key, b"", done.append)
+    cancel()
+    assert len(calls) == 2
+    for act, told in reversed(calls):
+        act(*told)
+    assert store.sent == ["a", "b"]
+    assert [type(error) for error in done] == [asyncio.CancelledError], "that of c, which was not sent yet"
+    many.begin("d", b"", done.append)
+    assert len(calls) == 3
+    calls[-1][0]()
+    assert store.sent == ["a", "b", "d"]

@@ -28,6 +28,7 @@ from zarrscope.stores.address_options import split_options
 from zarrscope.stores.body import begins_as_page
 from zarrscope.stores.keys import too_large
 from zarrscope.stores.object_listings import BucketListings
+from zarrscope.stores.object_puts import ManyPuts
 from zarrscope.stores.object_reads import ManyReads, Sent
 from zarrscope.stores.object_values import bounds, conditions, is_doubtful, is_page, range_option, version_of, within
 from zarrscope.stores.puts import WhenDone
@@ -50,6 +51,8 @@ class ObjectStore(BucketListings):
     The options are those of network.Network, those of credentials.py, and obstore's own for the service. Raises
     Unsupported if obstore is not installed, Refused for an unknown option.
     """
+
+    _many_puts: ManyPuts | None = None
 
     # ------------------------------------------------------------------ reading
     async def _fetch(self, key: str, part: ByteRange | None, limit: int | None) -> bytes | None:
@@ -298,7 +301,7 @@ class ObjectStore(BucketListings):
     def _set(self, key: str, value: bytes, expect: Version | None) -> Version:
         return self._named(key, lambda: self._wait(self._put_if(key, value, expect)))
 
-    async def _put_if(self, key: str, value: bytes, expect: Version | None) -> Version:
+    async def _put_if(self, key: str, value: bytes, expect: Version | None, sent: Sent | None = None) -> Version:
         mode: Any = "overwrite"
         if expect is not None:
             # Most services check the precondition themselves, but some accept and ignore it.
@@ -307,8 +310,11 @@ class ObjectStore(BucketListings):
         multipart = len(value) > MULTIPART_BYTES and expect is None
         mark = "" if expect is None else uuid4().hex
         marked: Any = {MARK: mark} if mark else None
+        first = [] if sent is None else [sent.future]
 
         async def put(client: Client) -> Any:
+            if first:
+                return await first.pop()
             return await self._obstore.put_async(
                 client, self._prefix + key, value, attributes=marked, mode=mode, use_multipart=multipart
             )
@@ -316,7 +322,7 @@ class ObjectStore(BucketListings):
         attempt, lost = 1, False
         while True:
             try:
-                return version_of(await self._asked(put, key, harmless=expect is None))
+                return version_of(await self._asked(put, key, harmless=expect is None, sent=sent))
             except FileNotFoundError as error:
                 self._check_bucket(error)
                 raise self._conflict(key) from cause(error)
@@ -389,7 +395,20 @@ class ObjectStore(BucketListings):
         return self.width
 
     def _begin_put(self, key: str, value: bytes, done: WhenDone) -> Callable[[], object]:
-        return self._begun(lambda: self._put_if(key, value, None), key, done)
+        if self._many_puts is None or self._many_puts.loop is not self._loop:  # a forked child has another event loop
+            self._many_puts = ManyPuts(self)
+        return self._many_puts.begin(key, value, done)
+
+    def _send_put(self, key: str, value: bytes) -> Sent | None:
+        if not self._settled or len(value) > MULTIPART_BYTES:
+            return None
+        try:
+            future = self._obstore.put_async(self._client(), self._prefix + key, value, use_multipart=False)
+        except Exception:  # _put_if raises the error that says so
+            return None
+        if not isinstance(future, asyncio.Future):
+            future = asyncio.ensure_future(future)
+        return Sent(future, None, self._login, self._found_logins, self.width)
 
     def _erase(self, key: str) -> None:
         self._named(key, partial(self._wait_erased, [key]))
