@@ -222,6 +222,7 @@ DISTANT = {"network", "width", "size", "read_end"}
 """The public names of every store whose values are read by requests."""
 IN_BUCKETS = {*DISTANT, "config_in_use", "keys_in_use"}
 SHOWN = {
+    "BucketListings": IN_BUCKETS,
     "BucketRequests": IN_BUCKETS,
     "Counting": {*PART_OF, "keys", "read", "requests", "reset", "written"},
     "DbmStore": {"mapping"},

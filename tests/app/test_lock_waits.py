@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -15,8 +16,10 @@ import pytest
 
 import zarrscope
 from terminal_hand import Screen, explore
+from zarrscope.errors import Unreadable
 from zarrscope.runtime.threads import Mailbox
 from zarrscope.runtime.waits import LockHolder, PendingRequest
+from zarrscope.stores.local import locks
 from zarrscope.stores.local.lock_holders import holder_of
 from zarrscope_app.presenters import EditStatus, Session, SessionStatus
 from zarrscope_app.presenters.session import waiting_words as words
@@ -57,6 +60,70 @@ def test_linux_tells_who_holds_a_lock(place: Path, holder: subprocess.Popen[str]
     assert not holder_of(told.st_dev, told.st_ino).stopped
     other = os.stat(place)
     assert holder_of(other.st_dev, other.st_ino) == LockHolder()
+
+
+HOLD_BY_US = """
+import sys, time
+from zarrscope.stores.local import locks
+locks.SYSTEM_TELLS = False
+with locks.folder_lock(sys.argv[1]):
+    print(flush=True)
+    sys.stdin.readline()
+print(flush=True)
+sys.stdin.readline()
+"""
+
+
+def test_without_help_of_the_system_a_note_names_the_holder(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    monkeypatch.setattr(locks, "SYSTEM_TELLS", False)
+    folder = str(place / "g")
+
+    def busy() -> str:
+        with pytest.raises(Unreadable) as caught, locks.folder_lock(folder, timeout=0.0):
+            pass
+        return str(caught.value)
+
+    command = [sys.executable, "-c", HOLD_BY_US, folder]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdout.readline()
+        assert f"(process {process.pid}, -c)" in busy()
+        print(file=process.stdin, flush=True)
+        process.stdout.readline()
+        assert [*(tmp_path / "zarrscope").glob("holder-*")] == [], "the note is removed with the lock"
+        with locks.folder_lock(folder):
+            (note,) = (tmp_path / "zarrscope").glob("holder-*")
+            assert note.read_text().startswith(f"{os.getpid()}\n")
+        process.kill()
+    note.write_text(f"{process.pid}\nended\n")
+    with subprocess.Popen([sys.executable, "-c", HOLD, folder], stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout is not None
+        other.stdout.readline()
+        assert "Another program has locked" in busy(), "a program without notes, and the note of a process that ended"
+        other.kill()
+
+
+def test_a_save_to_a_database_names_its_lock_and_is_stopped(tmp_path: Path, mailbox: Mailbox) -> None:
+    path = tmp_path / "v.sqlite"
+    zarrscope.open(f"sqlite://{path}", "w-").create_group("/g", {"note": "old"})
+    session = Session(f"sqlite://{path}", mailbox, path="/g", writable=True)
+    edited(session, mailbox)
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    session.edit.save()
+    mailbox.run_until(lambda: "another program has locked v.sqlite" in session.edit.state.sentence, SECONDS)
+    assert session.stop_waiting()
+    mailbox.run_until(lambda: session.edit.state.status is EditStatus.FAILED, SECONDS)
+    assert session.edit.state.sentence.startswith("Stopped after ")
+    other.execute("ROLLBACK")
+    session.edit.save()
+    mailbox.run_until(lambda: session.edit.state.status is EditStatus.CLEAN, SECONDS)
+    session.close()
+    other.close()
 
 
 def test_the_words() -> None:

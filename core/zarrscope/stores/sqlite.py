@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -18,7 +19,9 @@ from urllib.parse import quote
 
 from zarrscope.errors import NotEmpty, NotFound, Refused, Unreadable
 from zarrscope.model.storage import ByteRange, Entry, Version
+from zarrscope.runtime.interrupts import LOOK_SECONDS
 from zarrscope.runtime.tuning import SQLITE_PAGE
+from zarrscope.runtime.waits import waiting_for_lock
 from zarrscope.stores.file_address import nearest
 from zarrscope.stores.keys import too_large
 from zarrscope.stores.local.failures import full_disk
@@ -65,6 +68,13 @@ class SQLiteStore(Store):
             except sqlite3.Error as error:
                 if _is_full(error):
                     raise full_disk(error, "written", store=self.url, key=key) from error
+                if _is_busy(error):
+                    raise Unreadable(
+                        f"Another program has locked the database {os.path.basename(self._path)}",
+                        store=self.url,
+                        key=key,
+                        advice="Wait until that program is done, or close it, then try again.",
+                    ) from error
                 raise Unreadable(
                     f"The database failed: {error}",
                     store=self.url,
@@ -140,7 +150,7 @@ class SQLiteStore(Store):
         if not _is_text(key):
             raise Refused(f"A database cannot hold the key {key!r}", store=self.url, key=key)
         with self._database(key) as database:
-            database.execute("BEGIN IMMEDIATE")
+            self._begin(database, key)
             try:
                 if expect is not None:
                     found = self._get(key, None)
@@ -152,6 +162,24 @@ class SQLiteStore(Store):
                     database.execute("ROLLBACK")
                 raise
         return Version.of(value)
+
+    def _begin(self, database: sqlite3.Connection, key: str) -> None:
+        """Begins to write. While another program writes, it waits in short steps, so that a person can end the wait.
+        SQLite does not tell which process that is."""
+        end = time.monotonic() + WAIT
+        database.execute(f"PRAGMA busy_timeout = {1000 * LOOK_SECONDS:.0f}")
+        try:
+            with waiting_for_lock(self._path, key) as wait:
+                while True:
+                    try:
+                        database.execute("BEGIN IMMEDIATE")
+                        return
+                    except sqlite3.OperationalError as error:
+                        if not _is_busy(error) or time.monotonic() > end:
+                            raise
+                    wait.check()
+        finally:
+            database.execute(f"PRAGMA busy_timeout = {1000 * WAIT:.0f}")
 
     def _erase(self, key: str) -> None:
         if _is_text(key):
@@ -168,6 +196,10 @@ def _range(prefix: str) -> tuple[str, str]:
 
 def _is_full(error: sqlite3.Error) -> bool:
     return getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL or "disk is full" in str(error)
+
+
+def _is_busy(error: sqlite3.Error) -> bool:
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY or "is locked" in str(error)
 
 
 def _is_text(key: str) -> bool:

@@ -1,13 +1,18 @@
 """Finds out which process holds the flock of a file, so that a person who waits for it knows whom to wait for.
 
-Only Linux tells (/proc/locks), and only about processes of this machine that this one may see: not about a lock that
-another machine holds over a network file system, nor one from outside a container.
+Linux tells (/proc/locks), but only about processes of this machine that this one may see: not about a lock that another
+machine holds over a network file system, nor one from outside a container. On other systems the holder leaves a note
+beside the lock files of its user (locks.py), named by the device and inode of the locked file, and removes it before it
+releases the lock. So a note names the holder, unless its process was killed; then it is ignored. Programs of other
+users, and other programs than zarrscope, leave none here.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import sys
+from contextlib import suppress
 
 from zarrscope.runtime.waits import LockHolder
 
@@ -25,6 +30,34 @@ def holder_of(device: int, inode: int) -> LockHolder:
     return _described(process) if process else LockHolder()
 
 
+def leave_note(path: str) -> None:
+    """Writes a note that this process holds a lock. Nothing happens if it cannot be written."""
+    with suppress(OSError), open(path, "w", encoding="utf-8") as file:
+        file.write(f"{os.getpid()}\n{os.path.basename(sys.argv[0] or sys.executable)[:80]}\n")
+
+
+def holder_in_note(path: str) -> LockHolder:
+    """The process that left a note, if it still runs; process 0 if there is no such note."""
+    process, _, program = _text(path).partition("\n")
+    if not process.isdecimal() or not _runs(int(process)):
+        return LockHolder()
+    return LockHolder(int(process), program.strip())
+
+
+def _runs(process: int) -> bool:
+    """Whether a process exists. On Windows signal 0 would end it; there only its own user has locks, whose next holder
+    overwrites the note."""
+    if sys.platform == "win32":
+        return True
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # it belongs to another user
+        return True
+    return True
+
+
 def _described(process: int) -> LockHolder:
     told = _text(f"/proc/{process}/stat")
     if not told:  # it has ended, or is not visible to this user
@@ -34,7 +67,7 @@ def _described(process: int) -> LockHolder:
 
 
 def _text(path: str) -> str:
-    """The text of a file that only Linux has; "" if there is none."""
+    """The text of a file of Linux, or of a note; "" if there is none."""
     try:
         with open(path, errors="replace") as file:
             return "".join(file)

@@ -21,7 +21,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 
 from zarrscope.errors import Unreadable
@@ -39,6 +39,9 @@ longer wait means that the process was suspended."""
 SLOTS = 256
 """The number of lock files for keys. Writers of two keys that share a lock file sometimes wait for each other without
 need."""
+
+SYSTEM_TELLS = os.path.exists("/proc/locks")
+"""Whether the system tells which process holds a lock, so that holders leave no notes."""
 
 _folders, _keys, _documents = KeyedLocks(), KeyedLocks(), KeyedLocks()
 _held = threading.local()
@@ -195,20 +198,38 @@ def _lock_files() -> str:
 def _acquire(handle: int, folder: str, timeout: float, key: str, shared: bool = False) -> bool:
     """Waits for the lock of an open file; returns False if the system cannot lock it. It polls, so that the user can
     interrupt the wait."""
-    if (found := _tried(handle, shared)) is not None:
-        return found
-    from zarrscope.stores.local.lock_holders import holder_of  # most locks are free
+    if (found := _tried(handle, shared)) is None:
+        deadline, pause = time.monotonic() + timeout, 0.0005
+        holder = partial(_holder, os.fstat(handle))
+        with waiting_for_lock(folder, key, holder) as wait:
+            while (found := _tried(handle, shared)) is None:
+                if time.monotonic() > deadline:
+                    raise _busy(folder, holder())
+                wait.check()
+                time.sleep(pause)
+                pause = min(pause * 2, 0.02)
+    if found and not shared and not SYSTEM_TELLS and (note := _note(os.fstat(handle))):
+        from zarrscope.stores.local.lock_holders import leave_note
 
-    deadline, pause = time.monotonic() + timeout, 0.0005
-    told = os.fstat(handle)
-    with waiting_for_lock(folder, key, partial(holder_of, told.st_dev, told.st_ino)) as wait:
-        while (found := _tried(handle, shared)) is None:
-            if time.monotonic() > deadline:
-                raise _busy(folder, holder_of(told.st_dev, told.st_ino))
-            wait.check()
-            time.sleep(pause)
-            pause = min(pause * 2, 0.02)
+        leave_note(note)
     return found
+
+
+def _holder(locked: os.stat_result) -> LockHolder:
+    """The process that has locked a file."""
+    from zarrscope.stores.local.lock_holders import holder_in_note, holder_of  # most locks are free
+
+    if SYSTEM_TELLS:
+        return holder_of(locked.st_dev, locked.st_ino)
+    return holder_in_note(note) if (note := _note(locked)) else LockHolder()
+
+
+def _note(locked: os.stat_result) -> str:
+    """The path of the note that names the holder of a file's lock (lock_holders.py); "" if there can be none."""
+    try:
+        return os.path.join(_lock_files(), f"holder-{locked.st_dev:x}-{locked.st_ino:x}")
+    except OSError:
+        return ""
 
 
 def _tried(handle: int, shared: bool) -> bool | None:
@@ -230,6 +251,9 @@ def _tried(handle: int, shared: bool) -> bool | None:
 def _release(handle: int | None) -> None:
     if handle is None:
         return
+    if not SYSTEM_TELLS and (note := _note(os.fstat(handle))):
+        with suppress(OSError):
+            os.unlink(note)  # before another process has the lock and leaves its own
     if sys.platform == "win32":
         os.lseek(handle, 0, os.SEEK_SET)
         msvcrt.locking(handle, msvcrt.LK_UNLCK, 1)
