@@ -236,6 +236,16 @@ def test_the_reason_of_a_failure_is_said_in_short(error: Exception, kind: type[E
     assert "NameResolution" not in str(found)
 
 
+@pytest.mark.parametrize("status", [401, 403])
+def test_an_error_of_azure_says_that_access_is_denied(status: int) -> None:
+    """adlfs raises HttpResponseError of azure.core, which is no PermissionError."""
+    error = OSError("Server failed to authenticate the request")
+    error.status_code = status  # type: ignore[attr-defined]  # as azure.core does
+    found = OtherStore("elsewhere://host/x.zarr")._failed(error, "")
+    assert isinstance(found, Denied)
+    assert "credentials" in (found.advice or "")
+
+
 def test_addresses_stay_as_they_are() -> None:
     assert split_address("hdfs:///user/x.zarr").store_url == "hdfs:///user/x.zarr"
     assert [each.store_url for each in parents(split_address("hdfs:///user/x.zarr"))][1] == "hdfs:///user"

@@ -425,7 +425,8 @@ class FsspecStore(RemoteStore):
         message = f"The request failed: {str(error).partition(chr(10))[0] or type(error).__name__}"
         if isinstance(error, TimeoutError):
             message = f"The request failed: it took too long ({str(error) or 'time-out'})"
-        if isinstance(error, PermissionError) or _code(error) in ABOUT_LOGINS or type(error).__name__ in _NO_LOGIN:
+        denied = isinstance(error, PermissionError) or type(error).__name__ in _NO_LOGIN
+        if denied or _code(error) in ABOUT_LOGINS or getattr(error, "status_code", None) in (401, 403):  # of adlfs
             tried = tuple(login.name for login in self._logins[: self._most_tried + 1] if login.name)
             tried += self._passed_over
             return Denied(
