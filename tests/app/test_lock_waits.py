@@ -45,6 +45,7 @@ def holder(place: Path) -> Iterator[subprocess.Popen[str]]:
         assert process.stdout is not None
         process.stdout.readline()
         process.send_signal(signal.SIGSTOP)
+        os.waitpid(process.pid, os.WUNTRACED)  # a signal arrives when the process gets the processor
         yield process
         process.kill()
 
@@ -57,6 +58,7 @@ def test_linux_tells_who_holds_a_lock(place: Path, holder: subprocess.Popen[str]
     assert found.program.startswith("python")
     assert found.stopped
     holder.send_signal(signal.SIGCONT)
+    os.waitpid(holder.pid, os.WCONTINUED)
     assert not holder_of(told.st_dev, told.st_ino).stopped
     other = os.stat(place)
     assert holder_of(other.st_dev, other.st_ino) == LockHolder()
