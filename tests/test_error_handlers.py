@@ -62,6 +62,7 @@ ALLOWED = {
     ("steer", "write"): "a stream's",
     ("flush", "flush"): "a stream's",
     ("store", "write"): "a file's",
+    ("leave_note", "write"): "a file's",
     ("_read", "_change"): "it raises TypeError",
     ("_read", "items"): "a dict's",
     ("_read", "load"): "settings that cannot be read are None",
