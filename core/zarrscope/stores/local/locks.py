@@ -165,7 +165,7 @@ def _lock_existing(path: str, timeout: float, key: str, shared: bool = False, *,
         except BaseException:
             os.close(handle)
             raise
-        os.close(handle)
+        _release(handle)
 
 
 def _lock_file(name: str, folder: str, timeout: float, key: str) -> int | None:
