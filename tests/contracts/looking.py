@@ -39,7 +39,12 @@ class Looking:
         self._asking = asking
 
     def until(self, met: Callable[[], bool]) -> None:
-        self.mailbox.run_until(met, SECONDS)
+        try:
+            self.mailbox.run_until(met, SECONDS)
+        except TimeoutError as error:
+            tiles = [f"{tile.state.value}: {tile.sentence}" for tile in self.picture.frame.tiles]
+            error.add_note(f"{self.session.state.status}: {self.session.state.sentence!r}; tiles: {tiles}")
+            raise
 
     def open(self) -> None:
         self.until(lambda: self.session.state.status is not SessionStatus.OPENING)
