@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import math
+import sys
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 from narrowing import not_none
 from zarrscope.errors import BadMetadata, NotFound, Refused, ZarrscopeError
+from zarrscope.jsondoc import parse
 from zarrscope.jsondoc.document import Document, same_json
 from zarrscope.jsondoc.grammar import MAX_DEPTH
 from zarrscope.jsondoc.parse import parse_json
@@ -443,3 +445,26 @@ def test_a_missing_value_names_the_object_that_lacks_it(pointer: str, advice: st
         document.text_at(pointer)
     assert caught.value.pointer == pointer
     assert caught.value.advice == advice
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", " ", " \t\n\r1\n ", "[1] 2", "1\x0c", "\xa01", "{}x", "nul", "[1,]", '{"a": "\n"}', '"\\ud800"', "-", "01"],
+)
+def test_the_quick_parser_accepts_what_the_json_package_accepts(text: str) -> None:
+    try:
+        expected = json.loads(text)
+    except ValueError:
+        with pytest.raises(BadMetadata):
+            parse_json(text.encode())
+    else:
+        assert parse_json(text.encode()) == expected
+
+
+def test_another_python_without_the_scanner_in_c_parses_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "_json", None)
+    scan = parse._scanner()
+    monkeypatch.setattr(parse, "_scan", scan)
+    assert parse_json(b' {"a": [1, 2.5, null]} ') == {"a": [1, 2.5, None]}
+    with pytest.raises(BadMetadata):
+        parse_json(b"[1] 2")

@@ -91,6 +91,8 @@ OF_ONE_OBJECT = {"stores/reference_targets.py"}
 memo would keep it as long as the process."""
 PLAIN_CACHES = {
     "errors/visible.py": {"_unsafe", "_unsafe_in_lines"},  # a layer below `runtime`, so they cannot import memo.py
+    "nodes/hierarchy.py": {"_array_class"},  # imports a class when the first array is opened
+    "stores/file_address.py": {"_local_store"},  # imports a class, as above
     "stores/zarr_python_adapter.py": {"adapter"},  # makes a class; a second one would break isinstance and pickles
     "view/lazy_calls.py": {"result_class"},  # makes a class, as above
 }

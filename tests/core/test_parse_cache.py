@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
+from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -105,3 +108,21 @@ def test_attributes_as_deep_as_may_be() -> None:
     for _ in range(2):
         found: Any = zarrscope.open(held(attributes={"deep": deep}))["/"].attributes["deep"]
         assert str(found) == "[" * 500 + "1" + "]" * 500
+
+
+def test_opening_a_folder_again_takes_few_calls(tmp_path: Path) -> None:
+    """Counted, because time depends on what else the machine does. The whole act takes some 60 µs."""
+    (tmp_path / "zarr.json").write_text(json.dumps(V3))
+    place, calls = str(tmp_path), 0
+
+    def counted(frame: FrameType, event: str, argument: object) -> None:
+        nonlocal calls
+        calls += event == "call"
+
+    zarrscope.open(place)["/"]
+    sys.setprofile(counted)
+    try:
+        zarrscope.open(place)["/"]
+    finally:
+        sys.setprofile(None)
+    assert calls <= 130

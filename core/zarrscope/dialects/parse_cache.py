@@ -37,7 +37,7 @@ def detected(documents: Mapping[str, bytes], lenient: bool) -> Detected | None:
     if found is None:
         found = detect(documents, lenient=lenient)
         if same and found is not None and is_built_in(found.dialect.name):
-            _found.put((lenient, same), found)
+            _found.put((lenient, _kept(same)), found)
     return found
 
 
@@ -52,7 +52,7 @@ def parsed(dialect: Dialect, path: str, documents: Mapping[str, StoredDocument])
         nested = sum(document.count(b"{") + document.count(b"[") for _, document in same)
         if node is None or node.metadata.extensions or node.metadata.defects or nested > MOST_NESTED:
             return node
-        _found.put((dialect, path, same), node)
+        _found.put((dialect, path, _kept(same)), node)
     return Node(path, node.metadata, _copy(node.attributes), node.warnings)
 
 
@@ -80,13 +80,18 @@ def _comparable(documents: Mapping[str, StoredDocument]) -> tuple[tuple[str, byt
         if not isinstance(value, bytes):
             return ()
         size += len(value)
-        found.append((key, bytes(value)))  # a copy: a ParsedBytes would keep its parsed value in memory
+        found.append((key, value))
         if size > LIMIT:
             return ()
     return tuple(found)
 
 
+def _kept(same: tuple[tuple[str, bytes], ...]) -> tuple[tuple[str, bytes], ...]:
+    """The key to keep: with copies, because a ParsedBytes would keep its parsed value in memory."""
+    return tuple((key, bytes(value)) for key, value in same)
+
+
 def _copy(value: object) -> JSON:
-    if isinstance(value, Mapping):
+    if isinstance(value, dict) or isinstance(value, Mapping):  # noqa: SIM101 - asking an abstract class takes longer
         return {name: _copy(each) for name, each in value.items()}
     return [_copy(each) for each in value] if isinstance(value, list) else value

@@ -3,7 +3,6 @@ the expected value."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -173,6 +172,8 @@ def glance(documents: Mapping[str, bytes | Mapping[str, Any]], key: str) -> Mapp
 
     Unlike `load`, it collects no notes and is four times as fast: a listing calls it for each document.
     """
+    import json
+
     source = documents.get(key)
     if isinstance(source, bytes) and len(source) <= NODE_LIMIT:
         try:

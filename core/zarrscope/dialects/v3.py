@@ -14,7 +14,6 @@ must_understand false; `lenient` opens it nevertheless.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, ClassVar
@@ -36,7 +35,6 @@ from zarrscope.dialects.reading import (
     within,
 )
 from zarrscope.dialects.v3_parser import DocumentParser
-from zarrscope.dialects.writing import check_plain_name, consolidated_json, document
 from zarrscope.errors import BadMetadata, Refused, Unsupported
 from zarrscope.jsondoc.parse import CONSOLIDATED_LIMIT, NODE_LIMIT, parse_json
 from zarrscope.model.dtype import DataType, spell, to_json
@@ -131,6 +129,8 @@ class V3(Dialect):
         return Erasure(prefixes=(prefix_of(path),))
 
     def check_name(self, name: str) -> None:
+        from zarrscope.dialects.writing import check_plain_name
+
         check_plain_name(name, self.title)
         if name.startswith("__") or name == DOCUMENT:
             raise Refused(f"{self.title} reserves the name {name!r}", advice="Choose another name.")
@@ -208,6 +208,8 @@ class V3(Dialect):
         return None if name == key else (DOCUMENT, "/consolidated_metadata/metadata" + token(name))
 
     def consolidate(self, texts: Mapping[str, str], root: bytes | None) -> dict[str, bytes]:
+        from zarrscope.dialects.writing import consolidated_json
+
         inner = consolidated_json({key.removesuffix("/" + DOCUMENT): text for key, text in texts.items()})
         inline = f'{{\n    "kind": "inline",\n    "must_understand": false,\n    "metadata": {inner}\n  }}'
         from zarrscope.jsondoc.document import Document
@@ -234,6 +236,8 @@ class V3(Dialect):
         if isinstance(metadata, ArrayMetadata):
             form |= _array_form(metadata)
             _need_no_fault(form)
+        from zarrscope.dialects.writing import document
+
         return {prefix_of(path) + DOCUMENT: document({**form, "attributes": dict(attributes)})}
 
 
@@ -312,7 +316,11 @@ def _need_no_fault(form: Mapping[str, Any]) -> None:
 
 
 def _has_big_fields(dtype: DataType) -> bool:
-    return dtype.name == "struct" and dtype.numpy is not None and ">" in json.dumps(dtype.numpy.descr, default=str)
+    if dtype.name != "struct" or dtype.numpy is None:
+        return False
+    import json
+
+    return ">" in json.dumps(dtype.numpy.descr, default=str)
 
 
 def _keys_form(keys: ChunkKeys) -> dict[str, Any]:

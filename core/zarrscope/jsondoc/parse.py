@@ -8,12 +8,12 @@ Everything else that breaks the standard is BadMetadata with line and column.
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from zarrscope.errors import BadMetadata
@@ -178,8 +178,38 @@ def _finite(value: object) -> bool:
 
 
 _INFINITY = float("inf")
-_quick = json.JSONDecoder(object_pairs_hook=_even, parse_constant=_odd, parse_float=_within)
-"""The decoder is made once, because making it takes longer than reading a short document."""
+_BLANKS = " \t\n\r"
+
+
+class _Quick:
+    """The attributes that a scanner takes from a json.JSONDecoder."""
+
+    strict = True
+    object_hook = None
+    object_pairs_hook = staticmethod(_even)
+    parse_constant = staticmethod(_odd)
+    parse_float = staticmethod(_within)
+    parse_int = int
+
+
+def _scanner() -> Callable[[str, int], tuple[JSON, int]]:
+    """The `scan_once` of json.JSONDecoder: a function of a text and a place in it, which returns a value and its end.
+
+    It comes from the C module behind `json`, because importing `json` itself compiles six regular expressions, which
+    takes twenty times as long as reading a short document.
+    """
+    try:
+        made: Callable[[str, int], tuple[JSON, int]] = import_module("_json").make_scanner(_Quick)
+    except (ImportError, AttributeError):  # another Python, or a later one whose scanner takes more attributes
+        import json
+
+        decoder = json.JSONDecoder(object_pairs_hook=_even, parse_constant=_odd, parse_float=_within)
+        made = decoder.scan_once  # type: ignore[attr-defined]  # the stub lacks it
+    return made
+
+
+_scan = _scanner()
+"""Made once, because making it takes longer than reading a short document."""
 
 
 def parse_text(text: str, notes: list[str]) -> JSON:
@@ -191,12 +221,15 @@ def parse_text(text: str, notes: list[str]) -> JSON:
 def _parse_quickly(text: str, notes: list[str]) -> JSON:
     _check_depth(text)
     try:
-        return _quick.decode(text)
-    except (_Odd, ValueError, RecursionError):
+        value, end = _scan(text, len(text) - len(text.lstrip(_BLANKS)))
+    except (_Odd, ValueError, RecursionError, StopIteration):  # StopIteration: no value begins there
         return _parse_oddities(text, notes)
+    return _parse_oddities(text, notes) if text[end:].strip(_BLANKS) else value
 
 
 def _parse_oddities(text: str, notes: list[str]) -> JSON:
+    import json
+
     odd: dict[str, None] = {}
 
     def constant(token: str) -> JSON:
@@ -245,6 +278,8 @@ def sentence_of(oddity: str) -> str:
 
 def oddities(text: str) -> Counter[str]:
     """Counts non-standard JSON in one quick pass: tokens, "twice NAME", "beyond NUMBER"."""
+    import json
+
     found: Counter[str] = Counter()
 
     def constant(token: str) -> JSON:

@@ -10,7 +10,6 @@ document raises BadMetadata with a pointer relative to the data type; an unknown
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
@@ -133,6 +132,8 @@ TypeConfiguration = Mapping[str, Any]
 
 def spell(value: JSON, limit: int = 60) -> str:
     """The text of a JSON value for a message, cut to `limit` characters."""
+    import json
+
     try:
         text = json.dumps(value, ensure_ascii=False)
     except (TypeError, ValueError, RecursionError):
@@ -433,10 +434,14 @@ def to_json(dtype: DataType) -> JSON:
     """A data type in the form of v3: a string if it has no configuration, else {name, configuration}."""
     if not dtype.configuration:
         return dtype.name
+    import json
+
     return {"name": dtype.name, "configuration": json.loads(dtype.configuration)}
 
 
 def _canonical(configuration: TypeConfiguration) -> str:
+    import json
+
     return json.dumps(configuration, sort_keys=True, separators=(",", ":"), default=str)
 
 

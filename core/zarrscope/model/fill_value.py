@@ -8,7 +8,6 @@ hexadecimal and base64 become bytes, so NaN payloads and -0.0 are preserved.
 from __future__ import annotations
 
 import binascii
-import json
 import math
 import re
 from collections.abc import Mapping
@@ -328,6 +327,8 @@ def _parse_struct(value: JSON, dtype: DataType, form: FillForm) -> Element:
 
 def _fields(dtype: DataType) -> list[DataType | None]:
     """The types of a struct's fields; None for a field that is itself an array."""
+    import json
+
     described = json.loads(dtype.configuration)["fields"]
     return [
         None
@@ -341,6 +342,8 @@ def _fields(dtype: DataType) -> list[DataType | None]:
 def fill_json(fill: Fill, dtype: DataType, form: FillForm = V3) -> JSON:
     """A fill value as JSON in a form that `form` allows; null if it is undefined and `form` allows null."""
     if dtype.numpy is None:
+        import json
+
         return json.loads(fill.value) if isinstance(fill.value, str) else fill.value
     if not fill.defined and form.null:
         return None

@@ -42,7 +42,7 @@ def frozen(cls: type[T]) -> type[T]:
         elif each.default is not MISSING:
             defaults[name] = each.default
     made._frozen_names = names
-    made._frozen_form = names, frozenset(names), defaults, factories
+    made._frozen_form = names, defaults, factories
     made._frozen_compared = attrgetter(*(name for name in names if name not in special or special[name].compare))
     setattr(cls, "__match_args__", names)  # noqa: B010 - mypy refuses the assignment
     made.__dataclass_fields__ = _Fields(cls)
@@ -79,22 +79,24 @@ _set = object.__setattr__
 
 
 def __init__(self: Any, /, *values: Any, **named: Any) -> None:
-    names, known, defaults, factories = self._frozen_form
+    names, defaults, factories = self._frozen_form
     if not named and len(values) == len(names):  # each field by its place, as hot code gives them
         for name, value in zip(names, values, strict=True):
             _set(self, name, value)
         return
-    if values:
-        positional = dict(zip(names, values))  # noqa: B905 - fields with defaults may be left out
-        if len(values) > len(names) or not positional.keys().isdisjoint(named):
-            raise TypeError(f"{type(self).__name__} takes {', '.join(names)}, each once")
-        named = positional | named if named else positional
-    if len(named) < len(names):
-        named = defaults | {name: make() for name, make in factories.items() if name not in named} | named
-    if named.keys() != known:
-        raise TypeError(f"{type(self).__name__} takes {', '.join(names)}, not {', '.join(named) or 'nothing'}")
-    for name, value in named.items():
+    for name, value in zip(names, values, strict=False):
         _set(self, name, value)
+    for name in names[len(values) :]:
+        if name in named:
+            _set(self, name, named.pop(name))
+        elif name in defaults:
+            _set(self, name, defaults[name])
+        elif name in factories:
+            _set(self, name, factories[name]())
+        else:
+            raise TypeError(f"{type(self).__name__} takes {', '.join(names)}; {name} is missing")
+    if named or len(values) > len(names):
+        raise TypeError(f"{type(self).__name__} takes {', '.join(names)}, each once")
 
 
 def __repr__(self: Any) -> str:

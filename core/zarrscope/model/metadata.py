@@ -6,7 +6,6 @@ and free of I/O. Attributes are not included: they stay in the document as they 
 
 from __future__ import annotations
 
-import json
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
@@ -37,6 +36,8 @@ class Configuration(Mapping[str, JSON]):
     def text(self) -> str:
         """The JSON text in a canonical form; made only when two objects are compared."""
         if self._text is None:
+            import json
+
             self._text = json.dumps(self._members, sort_keys=True, default=str)
         return self._text
 

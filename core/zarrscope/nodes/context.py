@@ -40,13 +40,13 @@ from zarrscope.nodes.detect import (
     not_zarr,
 )
 from zarrscope.runtime.tuning import LARGE_DOCUMENT
-from zarrscope.stores.recognition import Recognition
 from zarrscope.stores.store import Store
 
 # Methods import modules that only they need, so that opening and reading stay quick.
 if TYPE_CHECKING:
     from zarrscope.nodes.consolidated_metadata import ConsolidatedMetadata
     from zarrscope.nodes.document_cache import DocumentCache
+    from zarrscope.stores.recognition import Recognition
 
 
 class Described(Protocol):
@@ -290,6 +290,8 @@ class NodeContext:
 
     def keys_of(self, path: str, kind: NodeKind | None = None) -> tuple[str, ...]:
         """The keys of a node's documents; for an unknown kind those of both kinds."""
+        if len(self.dialects) == 1:
+            return self.dialect.documents(path, kind)
         return tuple(key for dialect in self.dialects for key in dialect.documents(path, kind))
 
     def outline_of(self, path: str) -> tuple[str, ...]:
@@ -348,6 +350,8 @@ class NodeContext:
 
     def dialect_of(self, node: Described) -> Dialect:
         """The dialect of one node. In a plain folder of several hierarchies, each node has its own."""
+        if len(self.dialects) == 1:
+            return self.dialect
         return next((each for each in self.dialects if each.name == node.metadata.dialect), self.dialect)
 
     def implicit_group(self, path: str, *, listed: bool = False) -> Node | None:

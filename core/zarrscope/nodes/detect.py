@@ -54,7 +54,7 @@ def document_limit(store: Store, *keys: str) -> int:
         limit = int(told) if told.isascii() and told.isdigit() else NODE_LIMIT
     if limit > NODE_LIMIT:
         raise_limit(limit)
-    if any(key == "zarr.json" or key.endswith(".zmetadata") for key in keys):
+    if "zarr.json" in keys or any(key.endswith(".zmetadata") for key in keys):
         return max(limit, CONSOLIDATED_LIMIT)
     return limit
 
@@ -64,9 +64,13 @@ def documents_at(
 ) -> Iterator[tuple[str, Answer]]:
     """Fetches documents in parallel. Yields (key, document or None or the error) as they arrive."""
     for i, answer in store.get_many([(key, None) for key in keys], cancelled, document_limit(store, *keys)):
-        if isinstance(answer, TooLarge):
-            answer.advice = f"This is probably not metadata. If it is, set {DOCUMENT_LIMIT} to more bytes."
+        _advise(answer)
         yield keys[i], answer
+
+
+def _advise(answer: Answer) -> None:
+    if isinstance(answer, TooLarge):
+        answer.advice = f"This is probably not metadata. If it is, set {DOCUMENT_LIMIT} to more bytes."
 
 
 def fetch(
@@ -82,13 +86,17 @@ def fetch(
     """
     found: dict[str, bytes] = {}
     with operation():  # one for all documents, because each step would begin and end its own: 2 µs
-        for key, answer in documents_at(store, store.bulk.filter_existing(keys), cancelled):
-            if isinstance(answer, Denied | TooLarge) and passed_over is not None:
-                passed_over.append(answer.located(store=store.url, key=key))
-            elif isinstance(answer, ZarrscopeError):
-                raise answer.located(store=store.url, key=key)
+        keys = store.bulk.filter_existing(keys)
+        requests, limit = [(key, None) for key in keys], document_limit(store, *keys)
+        for i, answer in store._answers_in_operation(requests, cancelled, limit):
+            if isinstance(answer, bytes):
+                found[keys[i]] = answer
             elif answer is not None:
-                found[key] = answer
+                _advise(answer)
+                answer.located(store=store.url, key=keys[i])
+                if passed_over is None or not isinstance(answer, Denied | TooLarge):
+                    raise answer
+                passed_over.append(answer)
     return found
 
 
@@ -332,16 +340,16 @@ def found_in(
         if not new:
             return
         asked.extend(new)
-        fetched = fetch(store, new, passed_over=passed_over)
-        documents.update((key, ParsedBytes(value)) for key, value in fetched.items())
+        for key, value in fetch(store, new, passed_over=passed_over).items():
+            documents[key] = ParsedBytes(value)
 
-    place = store.url.partition("?")[0].rstrip("/").rpartition("/")[0]
-    first = FIRST_OF_N5 if is_named_n5(store) else FIRST
-    enough = False
+    place, first, enough = "", FIRST, False
     if store.remote and dialect is not None:  # the caller knows the format, so no other one is searched for first
         ask(dialect_named(dialect, lenient=lenient).documents("/"))
         enough = _detects(documents, dialect, lenient)
     elif store.remote:
+        place = store.url.partition("?")[0].rstrip("/").rpartition("/")[0]
+        first = FIRST_OF_N5 if is_named_n5(store) else FIRST
         ask(PROBES if _needed_all.get(place) else first)
         enough = _tell_all(documents, lenient, consolidated)
     if not enough:
@@ -349,15 +357,17 @@ def found_in(
     detected = detected_in(store, documents, dialect, lenient, passed_over)
     if detected is None:
         return FoundRoot(None, documents, frozenset(asked))
-    if store.remote and dialect is None and "://" in place:  # the address names a folder within a host or bucket
+    if "://" in place:  # the address names a folder within a host or bucket
         told = {key: value for key, value in documents.items() if key in first}
         _needed_all.put(place, not _tell_all(told, lenient, consolidated))
     if detected.dialect.fallbacks != fallbacks:
         detected = replace(detected, dialect=opened_as(detected.dialect, fallbacks=fallbacks))
     elsewhere = [key for key in detected.dialect.documents("/") if key not in PROBES and key not in documents]
-    if any(key in documents for key in LATE_PROBES):
+    if elsewhere and any(key in documents for key in LATE_PROBES):
         elsewhere = [key for key in elsewhere if key not in LATE_PROBES]
-    ask(elsewhere)  # drafts keep the root's documents under other keys than the document that identifies the dialect
+    if elsewhere:
+        # Drafts keep the root's documents under other keys than the document that identifies the dialect.
+        ask(elsewhere)
     return FoundRoot(detected, documents, frozenset({*asked, *documents}))
 
 

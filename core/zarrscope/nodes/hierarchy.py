@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import cache
 from typing import TYPE_CHECKING, Self
 
 from zarrscope.dialects import Child, Dialect, Node, NodeKind
@@ -24,9 +25,7 @@ from zarrscope.model.storage import never
 from zarrscope.nodes.changing import ChangingHierarchy
 from zarrscope.nodes.context import NodeContext
 from zarrscope.nodes.group import Group as Group
-from zarrscope.nodes.listing import children, nothing_at
 from zarrscope.nodes.opened import Opened
-from zarrscope.stores.recognition import Recognition
 from zarrscope.stores.store import Store
 
 # Methods import modules that only they need, so that opening and reading stay quick.
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from zarrscope.dialects.extensions import Inherited
     from zarrscope.nodes.array import Array
     from zarrscope.nodes.walk import Tree
+    from zarrscope.stores.recognition import Recognition
 
 
 class Hierarchy(ChangingHierarchy):
@@ -192,6 +192,8 @@ class Hierarchy(ChangingHierarchy):
         path = clean_path(path)
         node = self._nodes.node_at(path, kind)
         if node is None:
+            from zarrscope.nodes.listing import nothing_at
+
             raise nothing_at(self._nodes, path)
         return _opened(self, node)
 
@@ -256,6 +258,8 @@ class Hierarchy(ChangingHierarchy):
         >>> [(child.name, child.kind) for child in h.children("/")]
         [('g', 'group')]
         """
+        from zarrscope.nodes.listing import children
+
         return children(self._nodes, path, cancelled)
 
     def tree(self, path: str = "/", cancelled: Callable[[], bool] = never) -> Tree:
@@ -326,13 +330,18 @@ class Hierarchy(ChangingHierarchy):
         return self.tree(path, cancelled).walk()
 
 
+@cache  # an import in a function takes 1.3 µs, each time that an array is opened
+def _array_class() -> type[Array]:
+    from zarrscope.nodes.array import Array
+
+    return Array
+
+
 def _opened(hierarchy: Hierarchy, node: Node) -> Group | Array:
     nodes = hierarchy._nodes
     if isinstance(node.metadata, ArrayMetadata):
-        from zarrscope.nodes.array import Array
-
         opened = Opened(nodes.dialect_of(node), node.path, node.metadata, nodes.is_copied(node.path))
-        return Array(
+        return _array_class()(
             nodes.store,
             node.path,
             node.metadata,

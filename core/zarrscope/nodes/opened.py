@@ -17,6 +17,7 @@ that, too. It no longer counts once this process has set or erased any value.
 from __future__ import annotations
 
 import time
+from functools import cached_property
 from typing import Any
 
 from zarrscope.dialects import Dialect
@@ -37,13 +38,16 @@ class Opened:
 
     def __init__(self, dialect: Dialect, path: str, metadata: ArrayMetadata, copied: bool) -> None:
         self.dialect, self.path, self.metadata, self.copied = dialect, path, metadata, copied
-        own = dialect.documents(path, "array")
-        self.keys = tuple(key for key in dialect.outline(path) if key in own)
-        """The keys of the documents that determine how chunks are stored."""
         self._seen: dict[str, bytes] | None = None
         self._until = 0.0
         self._created: tuple[float, object] | None = None
         """The time until which the creation of the array counts as a check, and the latest change at that moment."""
+
+    @cached_property
+    def keys(self) -> tuple[str, ...]:
+        """The keys of the documents that determine how chunks are stored."""
+        own = self.dialect.documents(self.path, "array")
+        return tuple(key for key in self.dialect.outline(self.path) if key in own)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Opened, (self.dialect, self.path, self.metadata, self.copied)

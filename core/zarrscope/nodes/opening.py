@@ -18,13 +18,12 @@ from zarrscope.nodes.detect import PlainFolder, folders_in_place, found_in, is_n
 from zarrscope.nodes.group import Group
 from zarrscope.nodes.hierarchy import Hierarchy
 from zarrscope.runtime.named_tuple import NamedTuple
-from zarrscope.stores.recognition import Recognition
+from zarrscope.stores.address import METADATA_FILES, Address, at_version, split_address, store_at
 from zarrscope.stores.registry import Mode
 from zarrscope.stores.store import Store
 
 if TYPE_CHECKING:
     from zarrscope.nodes.array import Array
-    from zarrscope.stores.address import Address
     from zarrscope.stores.objects import ObjectLocation
 
 
@@ -121,7 +120,6 @@ def open(
     """
     if mode not in ("r", "r+", "a", "w-"):
         raise Refused(f"There is no mode {mode!r}", advice="The modes are r, r+, a and w-.")
-    reading = _Reading(dialect, lenient, consolidated, fallbacks)
     if not isinstance(url, str):
         from zarrscope.stores.objects import locate_object
 
@@ -131,14 +129,12 @@ def open(
                 given.store.document_limit = document_limit
             if follow_links:
                 given.store.allow_outside = True
-            return _at_node(given, given.store, mode, reading)
+            return _at_node(given, given.store, mode, _Reading(dialect, lenient, consolidated, fallbacks))
         url = given.address
-    from zarrscope.stores.address import at_version, split_address
-
     address = split_address(url)
     if storage_options:
         address, storage_options = at_version(address, storage_options)
-    reading = reading._replace(dialect=dialect or address.dialect or None)
+    reading = _Reading(dialect or address.dialect or None, lenient, consolidated, fallbacks)
 
     def open_at(place: Address) -> Hierarchy:
         found = _opened(_store_at(place, mode, storage_options, follow_links, document_limit), mode, reading)
@@ -187,11 +183,10 @@ def _need_stated_repository(address: Address, found: Hierarchy) -> None:
 def _store_at(
     place: Address, mode: Mode, options: Mapping[str, Any] | None, follow_links: bool, limit: int | None
 ) -> Store:
-    from zarrscope.stores.address import store_at
-
     store = store_at(place.store_url, mode, options, follow_links=follow_links)
     store.document_limit = limit
-    store.remark = ". ".join(each.rstrip(".") for each in (*place.remarks, store.remark) if each)
+    if place.remarks or store.remark:
+        store.remark = ". ".join(each.rstrip(".") for each in (*place.remarks, store.remark) if each)
     return store
 
 
@@ -306,8 +301,6 @@ def _node(
 
 def _initial_path(hierarchy: Hierarchy, path: str) -> str:
     """The node that an address names: a metadata file means its folder, unless there is a node of exactly that name."""
-    from zarrscope.stores.address import METADATA_FILES
-
     above, _, name = path.rpartition("/")
     if name in METADATA_FILES and path not in hierarchy:
         return above or "/"
@@ -316,8 +309,6 @@ def _initial_path(hierarchy: Hierarchy, path: str) -> str:
 
 def _found_besides(address: Address, options: Mapping[str, Any] | None) -> str:
     """The title of the dialect that exists instead of the one that the address names; "" if there is none."""
-    from zarrscope.stores.address import store_at
-
     try:
         detected = found_in(store_at(address.store_url, "r", options)).detected
     except ZarrscopeError:
@@ -377,7 +368,8 @@ def _opened(store: Store, mode: Mode, reading: _Reading) -> Hierarchy:
     if store.taken_as_missing:
         found.warnings += (ASSUMED,)
     found.recognition = store._recognition
-    found.warnings += (store.remark,) if store.remark else ()
+    if store.remark:
+        found.warnings += (store.remark,)
     return Hierarchy(found)
 
 
@@ -385,6 +377,7 @@ def _folder_of_hierarchies(store: Store, mode: Mode, absent: frozenset[str]) -> 
     """The folder of a store whose root is no node, if nodes lie beneath it; else None. `absent`: keys that are known
     to be absent."""
     from zarrscope.nodes.search import has_nodes
+    from zarrscope.stores.recognition import Recognition
 
     first = Detected(PlainFolder.dialects()[0])
     folder = NodeContext(store, first, {}, writable=mode != "r", folder=True, asked=absent)

@@ -91,7 +91,7 @@ def begin() -> InterruptibleOperation | None:
     """Begins to hold interrupts back. Returns the argument for `end`; None if they are already held back, or cannot be
     held back."""
     global _active
-    if _ident() != _main:
+    if _active is not None or _ident() != _main:
         return None
     handler = _get_handler(INTERRUPT)
     if handler is _default:
@@ -101,7 +101,7 @@ def begin() -> InterruptibleOperation | None:
         except ValueError:  # a sub-interpreter receives no signals
             return None
         return operation
-    if handler is _deliver and _active is None:
+    if handler is _deliver:
         operation = _active = InterruptibleOperation(True)
         return operation
     return None
@@ -169,7 +169,7 @@ def uninterrupted(call: Callable[P, T]) -> Callable[P, T]:
 
     @wraps(call)
     def guarded(*args: P.args, **kwargs: P.kwargs) -> T:
-        begun = begin()
+        begun = begin() if _active is None else None
         if begun is None:
             return call(*args, **kwargs)
         try:
@@ -197,6 +197,8 @@ def steps(found: Iterable[T], together: int = 1) -> Iterator[T]:
 
 
 class _Steps(Generic[T]):
+    __slots__ = ("_error", "_steps", "_taken", "_together")
+
     def __init__(self, steps: Iterator[T], together: int) -> None:
         self._steps, self._together = steps, together
         self._taken: deque[T] = deque()
@@ -212,7 +214,7 @@ class _Steps(Generic[T]):
         if self._error is not None:
             error, self._error = self._error, None
             raise error
-        begun = begin()
+        begun = begin() if _active is None else None
         if begun is None:
             return next(self._steps)
         try:

@@ -32,11 +32,11 @@ from zarrscope.runtime.keyed_locks import KeyedLocks
 from zarrscope.runtime.named_tuple import NamedTuple
 from zarrscope.runtime.tuning import SCANNED_AT_ONCE
 from zarrscope.stores.keys import too_large
-from zarrscope.stores.recognition import Recognition
 from zarrscope.stores.value_reader import Reader
 
 if TYPE_CHECKING:
     from zarrscope.stores.puts import WhenDone
+    from zarrscope.stores.recognition import Recognition
 
 AnyAnswer = TypeVar("AnyAnswer", bound=AnswerView)
 

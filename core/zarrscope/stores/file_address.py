@@ -5,13 +5,18 @@ from __future__ import annotations
 import os
 import re
 import sys
+from functools import cache
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from zarrscope.errors import NotEmpty, NotFound, Refused, Unsupported
 from zarrscope.stores.local.failures import no_file
 from zarrscope.stores.local.paths import path_of
 from zarrscope.stores.registry import Mode, StoreOptions
 from zarrscope.stores.store import Store
+
+if TYPE_CHECKING:
+    from zarrscope.stores.local.store import LocalStore
 
 ARCHIVES = (".zip", ".ozx")
 
@@ -42,9 +47,14 @@ def open_path(url: str, mode: Mode, options: StoreOptions) -> Store:
         return open_archive(path, url, mode)
     if mode == "w-" and folder and not _is_empty(path):
         raise NotEmpty(f"{path} exists and is not empty", store=url, advice="Choose another place.")
+    return _local_store()(path, writable=mode != "r")
+
+
+@cache  # an import in a function takes 1.3 µs, each time that a folder is opened
+def _local_store() -> type[LocalStore]:
     from zarrscope.stores.local.store import LocalStore
 
-    return LocalStore(path, writable=mode != "r")
+    return LocalStore
 
 
 def open_database(path: str, mode: Mode, options: StoreOptions) -> Store | None:

@@ -136,6 +136,12 @@ class ReadableStore(Backend):
         >>> sorted(MemoryStore({"a": b"1", "b": b"2"}).get_many([("b", None), ("a", None)]))
         [(0, b'2'), (1, b'1')]
         """
+        return self._answers_in_operation(requests, cancelled, limit)
+
+    def _answers_in_operation(
+        self, requests: Sequence[Request], cancelled: Callable[[], bool], limit: int | None
+    ) -> Iterator[tuple[int, Answer]]:
+        """As `get_many`, for callers that run within one operation (runtime/interrupts.py) themselves."""
         for key, _ in requests:
             check_key(key)
         found = self._get_many_within(requests, cancelled, limit)

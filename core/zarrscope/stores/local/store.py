@@ -19,13 +19,13 @@ import errno
 import os
 import stat
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from itertools import islice
 
 from zarrscope.errors import Conflict, OutsideLink, Refused, Unreadable, Unsupported, ZarrscopeError
 from zarrscope.model.buffers import Arena
-from zarrscope.model.storage import Buffer, ByteRange, Entry, ScannedChild, Version
+from zarrscope.model.storage import Answer, Buffer, ByteRange, Entry, Request, ScannedChild, Version
 from zarrscope.runtime.tuning import FOLDERS_AT_ONCE, SYSTEM_CALL_BYTES
 from zarrscope.stores.backend import Backend, BackendEntry
 from zarrscope.stores.keys import too_large
@@ -37,7 +37,8 @@ from zarrscope.stores.store import Store
 from zarrscope.stores.value_reader import Reader
 
 # Methods that change something import the modules that only they need, so that reading a folder stays quick.
-_LINK_ITSELF = {"follow_symlinks": False} if os.access in os.supports_follow_symlinks else {}
+_SEES_LINKS = os.access in os.supports_follow_symlinks
+"""Whether os.access can look at a link itself."""
 
 
 class LocalStore(Store):
@@ -84,10 +85,11 @@ class LocalStore(Store):
         """The path of the file of `key`. Raises Refused if a folder in the path is a link out of the root, or the key
         cannot be a path."""
         path = self._stem
-        try:
-            os.fsencode(key)
-        except UnicodeEncodeError:
-            raise Refused(f"The key {key!r} cannot be the name of a file", key=key) from None
+        if not key.isascii():
+            try:
+                os.fsencode(key)
+            except UnicodeEncodeError:
+                raise Refused(f"The key {key!r} cannot be the name of a file", key=key) from None
         for name in key.split("/"):
             if self._windows:
                 from zarrscope.stores.local.spelling import check_windows_name
@@ -151,7 +153,10 @@ class LocalStore(Store):
         """Removes keys at the root whose file does not exist. If the folder denies access, all keys are returned, so
         that `get` raises the error."""
         folder = self._stem + os.sep
-        found = [key for key in keys if "/" in key or os.access(folder + key, os.F_OK, **_LINK_ITSELF)]
+        if _SEES_LINKS:
+            found = [key for key in keys if "/" in key or os.access(folder + key, os.F_OK, follow_symlinks=False)]
+        else:
+            found = [key for key in keys if "/" in key or os.access(folder + key, os.F_OK)]
         return found if found or os.access(self._base, os.X_OK) else keys
 
     def _reader(self, arena: Arena, limit: int | None = None) -> Reader:
@@ -193,6 +198,11 @@ class LocalStore(Store):
             raise Unreadable(f"The value is too large to hold in memory ({error})", store=self.url, key=key) from error
         finally:
             os.close(handle)
+
+    def _get_many_within(
+        self, requests: Sequence[Request], cancelled: Callable[[], bool], limit: int | None
+    ) -> Iterator[tuple[int, Answer]]:
+        return self._get_many(requests, cancelled, limit)  # `_get` keeps to the limit
 
     def _open(self, path: str, key: str) -> tuple[int, int] | None:
         if ".zs-" in key and any(map(is_temporary, key.split("/"))):
