@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -20,6 +19,8 @@ times as long, and a document near the size limit for reading could not be read 
 
 def document(value: Mapping[str, Any], indent: int = 2) -> bytes:
     """The bytes of a JSON document. Raises BadMetadata, with the pointer, for a value that JSON cannot hold."""
+    import json
+
     if not is_standard_json(value):
         _check(value, "")
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
@@ -32,6 +33,8 @@ def consolidated_json(texts: Mapping[str, str]) -> str:
     """The text of a JSON object that contains documents by name, for insertion at an indentation of four blanks. Only
     the indentation of the documents changes."""
     inner = "\n" + " " * 8  # a line break in JSON text never lies within a string
+    import json
+
     items = (f"{inner}{json.dumps(name)}: {text.replace(chr(10), inner)}" for name, text in texts.items())
     return "{" + ",".join(items) + "\n    }"
 

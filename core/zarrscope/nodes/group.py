@@ -14,6 +14,7 @@ from zarrscope.errors.visible import visible
 from zarrscope.model.metadata import ExtensionReport, GroupMetadata
 from zarrscope.model.node_path import clean_path, join_path
 from zarrscope.model.storage import never
+from zarrscope.nodes.listing import inspect, list_names
 from zarrscope.runtime.tuning import CHILDREN_AT_ONCE
 
 COMPLETED = 1000
@@ -203,8 +204,6 @@ class Group:
         """
         _need(self, self.metadata.listing_problem)
         context = self.hierarchy._nodes
-        from zarrscope.nodes.listing import list_names
-
         return list_names(context, self.path, cancelled) if tree is None else tree.list_names(self.path)
 
     def inspect(self, children: Iterable[Child], cancelled: Callable[[], bool] = never) -> Iterator[Child]:
@@ -235,8 +234,6 @@ class Group:
         >>> [(child.name, child.kind) for child in h.root.inspect(h.root.list_names())]
         [('g', 'group')]
         """
-        from zarrscope.nodes.listing import inspect
-
         return inspect(self.hierarchy._nodes, self.path, children, cancelled)
 
     def create_group(self, name: str, attributes: Mapping[str, Any] | None = None) -> Group:

@@ -25,6 +25,7 @@ from zarrscope.model.storage import never
 from zarrscope.nodes.changing import ChangingHierarchy
 from zarrscope.nodes.context import NodeContext
 from zarrscope.nodes.group import Group as Group
+from zarrscope.nodes.listing import children, nothing_at
 from zarrscope.nodes.opened import Opened
 from zarrscope.stores.store import Store
 
@@ -192,8 +193,6 @@ class Hierarchy(ChangingHierarchy):
         path = clean_path(path)
         node = self._nodes.node_at(path, kind)
         if node is None:
-            from zarrscope.nodes.listing import nothing_at
-
             raise nothing_at(self._nodes, path)
         return _opened(self, node)
 
@@ -258,8 +257,6 @@ class Hierarchy(ChangingHierarchy):
         >>> [(child.name, child.kind) for child in h.children("/")]
         [('g', 'group')]
         """
-        from zarrscope.nodes.listing import children
-
         return children(self._nodes, path, cancelled)
 
     def tree(self, path: str = "/", cancelled: Callable[[], bool] = never) -> Tree:
