@@ -19,6 +19,7 @@ pytest.importorskip("anywidget")
 from notebook_page import WidgetPage
 from zarrscope_app.jupyter.gestures import BUTTONS, KEYS
 from zarrscope_app.presenters import EditStatus
+from zarrscope_app.presenters.session.state_text import decode_view, encode_view
 
 pytestmark = [pytest.mark.needs("chromium"), pytest.mark.timeout(240)]
 Shown = Callable[..., WidgetPage]
@@ -333,3 +334,32 @@ def test_every_button_with_a_command_acts(widget_page: Shown, tmp_path: Path) ->
     page.click("[data-tab=problems]")
     page.click("[data-command=check]")
     page.until("/Checked:/.test(document.querySelector('.zs-info')?.textContent)")
+
+
+def test_the_part_on_show_stays_in_sight_when_the_size_changes(widget_page: Shown, tmp_path: Path) -> None:
+    """The whole plane came back: the layout of a notebook settles after the first picture, so that the part that a view
+    records was lost, and so was every zoom when a panel opened."""
+    image(tmp_path / "a.zarr", ("DAPI",))
+    page = widget_page(tmp_path / "a.zarr", 900, 420)
+    picture = page.session.slice
+
+    def part() -> tuple[float, float, float]:
+        y0, x0, y1, x1 = picture.visible_rect
+        return (y0 + y1) / 2, (x0 + x1) / 2, min(y1 - y0, x1 - x0)
+
+    def narrower(width: int) -> None:
+        before = picture.painted_pixels
+        page.page.evaluate(f"document.getElementById('el').style.width = '{width}px'")
+        page.wait(lambda: picture.painted_pixels != before, "a view of another size")
+
+    page.wait(lambda: min(picture.painted_pixels) > 1, "the picture")
+    view = decode_view(page.widget.state)
+    view["slice"]["rect"] = [4, 6, 8, 10]
+    page.widget.state = encode_view(view)
+    page.wait(lambda: part() == pytest.approx((6, 8, 4), abs=0.01), "the part of the view")
+    narrower(600)
+    assert part() == pytest.approx((6, 8, 4), abs=0.01)
+    page.page.locator("[data-view=main] canvas").dblclick()
+    page.wait(lambda: part()[2] > 10, "the whole plane")
+    narrower(800)
+    assert part()[2] > 10, "of which nothing is left out"

@@ -3,10 +3,11 @@ function makeStage(ui, id) {
   const canvas = el("canvas"), over = el("div", { class: "zs-over" });
   const node = el("div", { class: "zs-canvas", "data-view": id }, canvas, over);
   const tiles = new Map();
-  let order = [], former = [], frame = {}, rect = null, shapeKey = "", asked = false, turn = 0, since = 0, wanted = null, drag = null, hovered = "", told = "";
+  let order = [], former = [], frame = {}, rect = null, shapeKey = "", asked = false, turn = 0, since = 0, wanted = null, kept = null, drag = null, hovered = "", told = "";
 
   const size = () => [node.clientHeight, node.clientWidth];
-  // Shows the whole plane, or the part that the kernel asks for at first, as large as possible in the middle of the view.
+  // Shows the whole plane, or the part that is wanted, as large as possible in the middle of the view. `wanted` is the part that the
+  // kernel asks for; `kept` is the part that stays in sight in a view of another size, null for the whole plane.
   function fit() {
     const [height, width] = size();
     if (!frame.shape || !frame.shape[0] || !width || !height) return;
@@ -14,6 +15,7 @@ function makeStage(ui, id) {
     const scale = Math.max(((y1 - y0) * aspect) / height, (x1 - x0) / width);
     const rows = (height * scale) / aspect, columns = width * scale;
     rect = [(y0 + y1 - rows) / 2, (x0 + x1 - columns) / 2, (y0 + y1 + rows) / 2, (x0 + x1 + columns) / 2];
+    kept = wanted;
     wanted = null;
     look();
   }
@@ -117,6 +119,7 @@ function makeStage(ui, id) {
     if (!rect) return;
     const [y, x] = at || [(rect[0] + rect[2]) / 2, (rect[1] + rect[3]) / 2];
     rect = [y + (rect[0] - y) * factor, x + (rect[1] - x) * factor, y + (rect[2] - y) * factor, x + (rect[3] - x) * factor];
+    kept = rect;
     look();
   }
   canvas.addEventListener("wheel", (e) => {
@@ -138,7 +141,7 @@ function makeStage(ui, id) {
       if (drag.draws) { drag.to = where; paint(); return; }
       const b = canvas.getBoundingClientRect(), r = drag.rect;
       const dy = ((e.clientY - drag.at[0]) / b.height) * (r[2] - r[0]), dx = ((e.clientX - drag.at[1]) / b.width) * (r[3] - r[1]);
-      rect = [r[0] - dy, r[1] - dx, r[2] - dy, r[3] - dx];
+      rect = kept = [r[0] - dy, r[1] - dx, r[2] - dy, r[3] - dx];
       look();
     } else if (where && id === "main") {
       const [y, x] = where.map(Math.floor);
@@ -163,7 +166,7 @@ function makeStage(ui, id) {
   canvas.addEventListener("pointerleave", () => { hovered = ""; if (id === "main") ui.line.push("hover", "slice.leave"); });
   canvas.addEventListener("dblclick", () => fit());
   let last = "";
-  const watch = new ResizeObserver(() => { const now = size().join(); if (now !== last) { last = now; if (node.clientWidth) fit(); } });
+  const watch = new ResizeObserver(() => { const now = size().join(); if (now !== last) { last = now; wanted ||= kept; if (node.clientWidth) fit(); } });
   watch.observe(node);
   return { node, canvas, fit, zoom, take, paint, title: (text) => { if (text !== told) { told = text; canvas.title = text; } }, end: () => watch.disconnect() };
 }
