@@ -14,7 +14,7 @@ from .companion_views import CompanionViews
 
 
 class CrossViews(CompanionViews[ThreeViews]):
-    """The canvas `main` with the other planes."""
+    """The canvas `main`, with two further canvases: the planes across it through the same voxel."""
 
     def __init__(self, main: ImageCanvas, post: Post) -> None:
         super().__init__(main, main, post, ThreeViews)

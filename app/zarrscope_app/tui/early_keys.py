@@ -43,8 +43,8 @@ class EarlyKeys:
         set_interval: Callable[[float, Callable[[], None]], Timer],
         rows: Callable[[], tuple[Session, TreeRow | None]],
     ) -> None:
-        """Begins to check regularly whether the rows are there, if keys wait for them. `rows` returns the session in
-        front and the row of its root."""
+        """Starts a timer that checks whether the tree has rows, if keys are held back until then. `rows` returns the
+        session in front and the row of its root."""
         if self._looks:
             self._timer = set_interval(POLL_SECONDS, lambda: self._look(*rows()))
 

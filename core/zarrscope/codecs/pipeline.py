@@ -138,7 +138,8 @@ class CodecPipeline:
             if isinstance(here, ArraySpec):
                 if not implicit:
                     raise BadMetadata(
-                        f"The codec {item.name!r} works on bytes, but no codec before it makes bytes", pointer=""
+                        f"The codec {item.name!r} takes bytes, but no codec before it gives bytes",
+                        pointer="",
                     )
                 before = self._make(PLAIN, here, budget, False)
                 made = before[0].encoded
@@ -147,7 +148,7 @@ class CodecPipeline:
             return [*before, self._complete(chosen(settings, here), settings)]
         if isinstance(here, BytesSpec):
             raise BadMetadata(
-                f"The codec {item.name!r} works on elements, but a codec before it made bytes", pointer=""
+                f"The codec {item.name!r} takes array elements, but the codec before it gives bytes", pointer=""
             )
         return [self._complete(chosen(settings, here), settings)]
 

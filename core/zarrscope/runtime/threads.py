@@ -194,7 +194,8 @@ class _SharedLoop(Generic[T]):
 
 
 class Owner:
-    """Submits jobs for one front end. Call its methods on the owner's thread, where `post` runs calls."""
+    """Submits background jobs for one front end. All its methods are called on one thread, usually that of the
+    interface; `post` runs a function on that thread."""
 
     def __init__(self, background: Background, post: Post) -> None:
         self.background = background

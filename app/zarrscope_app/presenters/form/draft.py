@@ -225,8 +225,9 @@ class Draft:
         return self.sides.chosen(self.choices)
 
     def meet(self, stored: Document) -> bool:
-        """Merges with the document that somebody else stored meanwhile; returns False if a person has to decide. Takes
-        long for a large document: call it on a copy in the background, then `adopt` the copy."""
+        """Merges the edits into the document that somebody else stored meanwhile. Returns False if that one has other
+        values in the form's fields, so that a person has to decide. It takes long for a large document: call it on a
+        copy in the background, then `adopt` the copy."""
         if stored.version == self.base.version:
             return True
         self.theirs = stored

@@ -24,7 +24,8 @@ def typed_value(editor: Editor, text: str) -> str:
 
 
 def why_wrong(kind: FieldKind, row: str, text: str, is_number: Callable[[str], bool] = strings.is_number) -> str:
-    """The reason why a text is invalid for a field of this kind and this row of the table; "" if it is valid."""
+    """The reason why a text is invalid for a field; "" if it is valid. `kind`: the type of its value; `row`: the id of
+    its editor (field_editors.py), which may check more."""
     if kind == "number" and not is_number(text):
         return strings.NOT_A_NUMBER
     if kind == "bool" and text.strip().lower() not in ("true", "false"):
