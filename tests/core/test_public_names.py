@@ -53,7 +53,7 @@ def test_dir_shows_the_public_names_and_no_imports() -> None:
 HIERARCHY = """children close consolidate consolidated create_array create_group dialect document dry_run erase
 extensions initial_path open_node other_dialects recognition root save store tree url walk warnings writable"""
 GROUP = """arrays attributes attrs children create_array create_group extensions get groups hierarchy inspect items
-keys kind list_names metadata name names path problem warnings"""
+keys kind list_names metadata name names path problem require_array require_group warnings"""
 ARRAY = """append attributes attrs blocks chunk_grid_shape chunks compressors dimension_names dtype edges extensions
 fill_value filters hierarchy kind metadata name nbytes nchunks ndim oindex order path problem read_chunk resize shape
 shards size store vindex warnings writable"""

@@ -12,15 +12,18 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from zarrscope.dialects.reading import Members, token
 from zarrscope.errors import BadMetadata, Unsupported
 from zarrscope.model.codec_table import Family, codec_id, codec_name, codec_row, completed, kind_of
 from zarrscope.model.dtype import DataType, data_type, spell
-from zarrscope.model.json_value import JSON
 from zarrscope.model.metadata import CodecSpec, Configuration, Origin
 from zarrscope.model.typestr import parse_typestr
 from zarrscope.runtime.named_tuple import NamedTuple
+
+if TYPE_CHECKING:
+    from zarrscope.model.json_value import JSON
 
 MAX_CODECS = 64
 MAX_SHARD_DEPTH = 4

@@ -4,14 +4,16 @@ the expected value."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from zarrscope.errors import BadMetadata, ZarrscopeError
 from zarrscope.errors.visible import counted
 from zarrscope.jsondoc.parse import NODE_LIMIT, parse_json
 from zarrscope.jsondoc.pointers import pointer_of
 from zarrscope.model.dtype import spell
-from zarrscope.model.json_value import JSON
+
+if TYPE_CHECKING:
+    from zarrscope.model.json_value import JSON
 
 MAX_RANK = 32
 MAX_LENGTH = 2**63 - 1

@@ -16,13 +16,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from zarrscope.errors import Unsupported
 from zarrscope.model.frozen import frozen
-from zarrscope.model.json_value import JSON
 from zarrscope.model.plugins import loaded
 from zarrscope.model.schema import Schema, integer, one_of
+
+if TYPE_CHECKING:
+    from zarrscope.model.json_value import JSON
 
 CodecKind = Literal["array→array", "array→bytes", "bytes→bytes"]
 Family = Literal["v3", "v2", "draft", "n5"]

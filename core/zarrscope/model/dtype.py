@@ -18,10 +18,12 @@ from typing import TYPE_CHECKING, Any
 from zarrscope.errors import BadMetadata
 from zarrscope.errors.visible import visible
 from zarrscope.model.frozen import frozen
-from zarrscope.model.json_value import JSON
 from zarrscope.model.plugins import plugin
 from zarrscope.model.schema import Schema, integer, one_of
 from zarrscope.runtime.lazy_numpy import np
+
+if TYPE_CHECKING:
+    from zarrscope.model.json_value import JSON
 
 Element = Any
 """One decoded element: a numpy scalar, or a str, bytes or other object for a type of variable length. The code that

@@ -12,13 +12,15 @@ import math
 import re
 from collections.abc import Mapping
 from functools import partial
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from zarrscope.errors import BadMetadata
 from zarrscope.model.dtype import CORE_NAMES, DataType, Element, Fill, data_type, is_small, spell
 from zarrscope.model.frozen import frozen
-from zarrscope.model.json_value import JSON
 from zarrscope.runtime.lazy_numpy import np
+
+if TYPE_CHECKING:
+    from zarrscope.model.json_value import JSON
 
 
 @frozen

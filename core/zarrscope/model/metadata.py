@@ -12,18 +12,20 @@ from collections.abc import Iterator, Mapping
 from dataclasses import field, replace
 from enum import Enum
 from itertools import accumulate
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from zarrscope.errors import BadMetadata, Unsupported
 from zarrscope.errors.visible import visible
 from zarrscope.model.dtype import DataType, Fill
 from zarrscope.model.frozen import frozen
-from zarrscope.model.json_value import JSON
 from zarrscope.runtime.memo import memoized
 from zarrscope.runtime.named_tuple import NamedTuple
 
+if TYPE_CHECKING:
+    from zarrscope.model.json_value import JSON
 
-class Configuration(Mapping[str, JSON]):
+
+class Configuration(Mapping[str, Any]):
     """A frozen JSON object: hashable, and equal to another one with the same JSON."""
 
     __slots__ = ("_members", "_text")

@@ -6,10 +6,13 @@ The tables of codecs, data types, chunk grids and chunk key encodings use it to 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from zarrscope.model.json_value import JSON
+if TYPE_CHECKING:
+    from zarrscope.model.json_value import JSON
 
-Schema = Mapping[str, JSON]
+
+Schema = Mapping[str, Any]
 
 
 def integer(low: int | None = None, high: int | None = None, **more: JSON) -> Schema:

@@ -30,12 +30,13 @@ from zarrscope.model.dtype import (
     spell,
     time_type,
 )
-from zarrscope.model.json_value import JSON
 from zarrscope.model.plugins import plugin
 from zarrscope.runtime.lazy_numpy import np
 
 if TYPE_CHECKING:
     import numpy.typing as npt
+
+    from zarrscope.model.json_value import JSON
 
 _TYPESTR = r"([<>|=]?)([biufcmMSUVO])([0-9]*)(?:\[([^\]]*)\])?"
 _UNIT = r"([0-9]*)([A-Za-zμµ]+)"

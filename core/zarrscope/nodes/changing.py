@@ -9,8 +9,10 @@ from __future__ import annotations
 import copy
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Self
 
+from zarrscope.errors import ZarrscopeError
 from zarrscope.model.metadata import GroupMetadata
 from zarrscope.model.node_path import clean_path
 from zarrscope.model.storage import never
@@ -49,7 +51,7 @@ class ChangingHierarchy:
             raise NotImplementedError  # Hierarchy defines it
 
     # ------------------------------------------------------------------ creating
-    def create_group(self, path: str, attributes: Mapping[str, Any] | None = None) -> Group:
+    def create_group(self, path: str, attributes: Mapping[str, Any] | None = None, *, overwrite: bool = False) -> Group:
         """Creates a group, and the groups above it that are missing.
 
         Parameters
@@ -58,6 +60,9 @@ class ChangingHierarchy:
             The path of the new group.
         attributes
             The attributes to store in it.
+        overwrite
+            Whether a node at the path, and everything beneath it, is erased first. A folder with a trash keeps it
+            there (`zarrscope trash`).
 
         Returns
         -------
@@ -69,7 +74,8 @@ class ChangingHierarchy:
         Exists
             There is a node at the path already. It is a Conflict and a FileExistsError.
         Refused, ReadOnly
-            The name is not allowed or lies beneath an array; the hierarchy was not opened for writing.
+            The name is not allowed or lies beneath an array; the root cannot be overwritten; the hierarchy was not
+            opened for writing.
 
         Examples
         --------
@@ -84,7 +90,13 @@ class ChangingHierarchy:
         from zarrscope.nodes.folders import within
 
         nodes = within(self._nodes, path)
-        create_node(nodes, path, GroupMetadata(nodes.dialect.name), attributes or {})
+        metadata = GroupMetadata(nodes.dialect.name)
+        with nodes.store.lock():
+            if overwrite:
+                from zarrscope.nodes.overwrite import make_room
+
+                make_room(nodes, path, metadata, attributes or {})
+            create_node(nodes, path, metadata, attributes or {})
         made = self.open_node(path)
         assert isinstance(made, Group)
         return made
@@ -93,8 +105,9 @@ class ChangingHierarchy:
         self,
         path: str,
         *,
-        shape: int | Sequence[int],
-        dtype: npt.DTypeLike | DataType,
+        shape: int | Sequence[int] | None = None,
+        dtype: npt.DTypeLike | DataType | None = None,
+        data: npt.ArrayLike | None = None,
         chunks: int | Sequence[int] | None = None,
         shards: int | Sequence[int] | None = None,
         codecs: CodecLike | Sequence[CodecLike] | None = None,
@@ -102,8 +115,9 @@ class ChangingHierarchy:
         dimension_names: Sequence[str | None] | None = None,
         attributes: Mapping[str, Any] | None = None,
         separator: str | None = None,
+        overwrite: bool = False,
     ) -> Array:
-        """Creates an array of fill values, and the groups above it that are missing. create.py chooses the defaults.
+        """Creates an array, and the groups above it that are missing. create.py chooses the defaults.
 
         Parameters
         ----------
@@ -111,6 +125,9 @@ class ChangingHierarchy:
             The path of the new array.
         shape, dtype, dimension_names, attributes
             The elements and axes of the array, as its document describes them. One number as `shape` is one axis.
+        data
+            The values to store, in place of `shape` and `dtype`. By default the array has fill values. If the values
+            cannot be stored, the array is erased again.
         fill_value
             The value of elements that are not stored: by default 0, False or "", for times NaT. None leaves it
             undefined, which v2 can express.
@@ -122,6 +139,8 @@ class ChangingHierarchy:
             CodecSpec.
         separator
             The character between the numbers of a chunk's key: "/" or ".".
+        overwrite
+            Whether a node at the path, and everything beneath it, is erased first, as in `create_group`.
 
         Returns
         -------
@@ -132,6 +151,8 @@ class ChangingHierarchy:
         ------
         Exists
             There is a node at the path already. It is a Conflict and a FileExistsError.
+        ValueError
+            Neither `data` nor both `shape` and `dtype` are given; or all of them are.
         Unsupported
             The dialect cannot express the array.
         Refused, ReadOnly
@@ -147,10 +168,15 @@ class ChangingHierarchy:
         ((16, 16), (64, 64))
         """
         path = clean_path(path)
-        from zarrscope.nodes.create import new_array
+        from zarrscope.nodes.create import new_array, values_of
         from zarrscope.nodes.edit import create_node
         from zarrscope.nodes.folders import within
 
+        values = values_of(data, shape, dtype)
+        if values is not None:
+            shape, dtype = values.shape, values.dtype
+        assert shape is not None
+        assert dtype is not None
         nodes = within(self._nodes, path)
         metadata = new_array(
             nodes.dialect,
@@ -168,12 +194,24 @@ class ChangingHierarchy:
         from zarrscope.nodes.stored_array import StoredArray
 
         StoredArray(nodes.store, path, metadata).need_encoding()
-        create_node(nodes, path, metadata, attributes or {})
+        with nodes.store.lock():
+            if overwrite:
+                from zarrscope.nodes.overwrite import make_room
+
+                make_room(nodes, path, metadata, attributes or {})
+            create_node(nodes, path, metadata, attributes or {})
         began = time.monotonic()
         made = self.open_node(path)
         assert isinstance(made, Array)
         if made._stored.opened is not None:
             made._stored.opened.note_creation(time.monotonic() - began)
+        if values is not None:
+            try:
+                made[...] = values
+            except BaseException:
+                with suppress(ZarrscopeError):  # the first error counts
+                    self.erase(path)
+                raise
         return made
 
     # ------------------------------------------------------------------ editing

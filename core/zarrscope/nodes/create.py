@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import isinf, isnan, isqrt, prod
 from operator import index
-from typing import TYPE_CHECKING, Any, Required, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 
 import numpy as np
 
@@ -40,11 +40,9 @@ CodecLike: TypeAlias = CodecSpec | Mapping[str, Any] | str
 """A codec as a caller may give it."""
 
 
-class ArrayOptions(TypedDict, total=False):
-    """The parameters of `create_array` that are given by name, for functions that pass them on."""
+class LayoutOptions(TypedDict, total=False):
+    """The parameters of `create_array` that say how elements are stored, for functions that pass them on."""
 
-    shape: Required[int | Sequence[int]]
-    dtype: Required[npt.DTypeLike | DataType]
     chunks: int | Sequence[int] | None
     shards: int | Sequence[int] | None
     codecs: CodecLike | Sequence[CodecLike] | None
@@ -52,6 +50,15 @@ class ArrayOptions(TypedDict, total=False):
     dimension_names: Sequence[str | None] | None
     attributes: Mapping[str, Any] | None
     separator: str | None
+    overwrite: bool
+
+
+class ArrayOptions(LayoutOptions, total=False):
+    """All parameters of `create_array` that are given by name."""
+
+    shape: int | Sequence[int] | None
+    dtype: npt.DTypeLike | DataType
+    data: npt.ArrayLike | None
 
 
 LONGEST = (1 << 63) - 1
@@ -68,6 +75,35 @@ def as_lengths(name: str, given: int | Sequence[int], axes: int = 1) -> tuple[in
     if any(not 0 <= n <= LONGEST for n in lengths):
         raise Refused(f"{name} {lengths} has a length that is not between 0 and 2**63 - 1")
     return lengths
+
+
+def values_of(data: npt.ArrayLike | None, shape: object, dtype: object) -> npt.NDArray[Any] | None:
+    """The values of a new array, from the arguments of `create_array`; None if it gets none. Raises ValueError unless
+    either the values are given, or a shape and a data type."""
+    if data is None:
+        if shape is None or dtype is None:
+            raise ValueError("a new array needs a shape and a dtype, or data")
+        return None
+    if shape is not None or dtype is not None:
+        raise ValueError("data has a shape and a data type of its own: leave out shape and dtype")
+    return np.asarray(data)
+
+
+def need_fitting(
+    path: str,
+    has: tuple[int, ...],
+    kind: np.dtype[Any],
+    shape: int | Sequence[int],
+    dtype: npt.DTypeLike,
+    *,
+    exact: bool,
+) -> None:
+    """Raises TypeError unless an array of shape `has` and data type `kind` fits what Group.require_array asks for."""
+    if has != as_lengths("shape", shape):
+        raise TypeError(f"{path} has the shape {has}, not {shape}")
+    wanted = np.dtype(dtype)
+    if kind != wanted if exact else not np.can_cast(kind, wanted):
+        raise TypeError(f"{path} has the data type {kind}, not {wanted}")
 
 
 def new_array(

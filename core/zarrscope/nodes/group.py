@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Literal, Unpack
+from typing import TYPE_CHECKING, Any, Literal
 
 from zarrscope.dialects import Child
 from zarrscope.dialects.defects import as_stored
@@ -14,6 +14,7 @@ from zarrscope.errors.visible import visible
 from zarrscope.model.metadata import ExtensionReport, GroupMetadata
 from zarrscope.model.node_path import clean_path, join_path
 from zarrscope.model.storage import never
+from zarrscope.nodes.changing_group import ChangingGroup, path_beneath
 from zarrscope.nodes.listing import inspect, list_names
 from zarrscope.runtime.tuning import CHILDREN_AT_ONCE
 
@@ -23,12 +24,11 @@ COMPLETED = 1000
 if TYPE_CHECKING:
     from zarrscope.nodes.array import Array
     from zarrscope.nodes.attributes import Attributes
-    from zarrscope.nodes.create import ArrayOptions
     from zarrscope.nodes.hierarchy_like import HierarchyLike
     from zarrscope.nodes.walk import Tree
 
 
-class Group:
+class Group(ChangingGroup):
     """A group of a hierarchy: its attributes and its children. `Hierarchy` opens and creates groups.
 
     It can be used as a mapping from the names of its children to nodes; `del group[name]` erases a node. Nothing is
@@ -236,76 +236,9 @@ class Group:
         """
         return inspect(self.hierarchy._nodes, self.path, children, cancelled)
 
-    def create_group(self, name: str, attributes: Mapping[str, Any] | None = None) -> Group:
-        """Creates a group beneath this one, as `Hierarchy.create_group` does.
-
-        Parameters
-        ----------
-        name
-            The name of the new group, or a path from here such as "a/b".
-        attributes
-            The attributes to store in it.
-
-        Returns
-        -------
-        Group
-            The new group.
-
-        Raises
-        ------
-        Exists, Refused, ReadOnly
-            There is a node already; the name is not allowed; the hierarchy was not opened for writing.
-
-        Examples
-        --------
-        >>> import zarrscope
-        >>> h = zarrscope.open({}, mode="w-")
-        >>> h.root.create_group("images").create_group("raw").path
-        '/images/raw'
-        """
-        made: Group = self.hierarchy.create_group(_path_beneath(self, name), attributes)
-        return made
-
-    def create_array(self, name: str, **options: Unpack[ArrayOptions]) -> Array:
-        """Creates an array beneath this group, as `Hierarchy.create_array` does.
-
-        Parameters
-        ----------
-        name
-            The name of the new array, or a path from here such as "a/b".
-        **options
-            `shape` and `dtype`, and if needed `chunks`, `shards`, `codecs`, `fill_value`, `dimension_names`,
-            `attributes` and `separator`, as in `Hierarchy.create_array`.
-
-        Returns
-        -------
-        Array
-            The new array.
-
-        Raises
-        ------
-        Exists, Refused, ReadOnly, Unsupported
-            As in `create_group`; the dialect cannot express the array.
-
-        Examples
-        --------
-        >>> import zarrscope
-        >>> h = zarrscope.open({}, mode="w-")
-        >>> h.root.create_array("a", shape=(4, 4), dtype="u1", chunks=(2, 2)).path
-        '/a'
-        """
-        made: Array = self.hierarchy.create_array(_path_beneath(self, name), **options)
-        return made
-
     def __getitem__(self, path: str) -> Group | Array:
-        made: Group | Array = self.hierarchy.open_node(_path_beneath(self, path))
+        made: Group | Array = self.hierarchy.open_node(path_beneath(self, path))
         return made
-
-    def __delitem__(self, path: str) -> None:
-        """Erases a node beneath this group and everything beneath that node, as `Hierarchy.erase` does."""
-        from zarrscope.nodes.edit import erase
-
-        erase(self.hierarchy._nodes, clean_path(_path_beneath(self, path)))
 
     def get(self, path: str, default: object = None) -> Any:
         """Opens a node beneath this group, if there is one.
@@ -492,9 +425,3 @@ def _opened(group: Group, children: Iterator[Child]) -> Iterator[tuple[str, Grou
         group.hierarchy._nodes.prefetch([join_path(group.path, child.name) for child in batch])
         for child in batch:
             yield child.name, group.hierarchy.open_node(join_path(group.path, child.name), child.kind)
-
-
-def _path_beneath(group: Group, path: str) -> str:
-    if not isinstance(path, str):
-        raise TypeError(f"the path of a node is text, not {path!r}")
-    return join_path(group.path, path)

@@ -61,7 +61,7 @@ class HierarchyLike(Protocol):
 
     def __getitem__(self, path: str) -> Any: ...
 
-    def create_group(self, path: str, attributes: Mapping[str, Any] | None = None) -> Any:
+    def create_group(self, path: str, attributes: Mapping[str, Any] | None = None, *, overwrite: bool = False) -> Any:
         """Creates a group. See ChangingHierarchy.create_group."""
 
     def create_array(self, path: str, **options: Unpack[ArrayOptions]) -> Any:

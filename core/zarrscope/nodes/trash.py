@@ -100,7 +100,11 @@ def put(hierarchy: HierarchyLike, path: str) -> Thrown:
     ...     gone, h["/old"].attributes["n"]
     (True, 1)
     """
-    nodes, path = hierarchy._nodes, clean_path(path)
+    return throw_away(hierarchy._nodes, clean_path(path))
+
+
+def throw_away(nodes: NodeContext, path: str) -> Thrown:
+    """See `put`, for the context of a hierarchy; `path` is clean."""
     nodes.need_writing(key_of(nodes, path))
     if path == "/":
         raise Refused("The root is the hierarchy itself", store=nodes.url, advice="Move the folder itself.")
