@@ -17,6 +17,7 @@ from contracts.killed import Dying, Killed, run_and_kill
 from narrowing import as_array
 from zarrscope.errors import Conflict, ZarrscopeError
 from zarrscope.stores.address import open_store
+from zarrscope.stores.mapping import MappingStore
 from zarrscope.stores.memory import MemoryStore
 
 LAYOUTS: dict[str, dict[str, Any]] = {
@@ -202,3 +203,42 @@ def test_where_processes_cannot_be_excluded_the_shape_is_stored_first() -> None:
     seen.clear()
     array.append([3, 4])
     assert seen == ["a/zarr.json", "a/c/1"]
+
+
+def test_a_dry_run_resizes_and_appends_to_an_array_that_it_made(tmp_path: Path) -> None:
+    h = zarrscope.open(tmp_path / "x.zarr", "w-")
+    log: list[Any] = []
+    array = h.dry_run(log).create_array("/a", shape=(2,), dtype="u1")
+    array.resize(3)
+    array.append([4])
+    assert array[...].tolist() == [0, 0, 0, 4]
+    assert log
+    assert "/a" not in h
+
+
+def test_an_array_that_was_erased_is_not_found(tmp_path: Path) -> None:
+    h = zarrscope.open(tmp_path / "x.zarr", "w-")
+    array = h.create_array("/a", shape=(2,), dtype="u1")
+    h.erase("/a")
+    for change in (lambda: array.append([1]), lambda: array.resize(1)):
+        with pytest.raises(zarrscope.NotFound):
+            change()
+    assert "/a" not in h
+
+
+def test_a_dict_is_claimed_and_another_mapping_is_not() -> None:
+    order: list[str] = []
+
+    class Noted(dict[str, bytes]):
+        def __setitem__(self, key: str, value: bytes) -> None:
+            order.append(key)
+            super().__setitem__(key, value)
+
+    store = MappingStore({})
+    with store._claim("a/zarr.json") as alone:
+        assert alone
+    noted = Noted()
+    array = zarrscope.open(noted, "w-").create_array("/a", shape=(2,), dtype="u1", chunks=(2,))
+    order.clear()
+    array.append([3, 4])
+    assert order == ["a/zarr.json", "a/c/1"], "another mapping may be shared"

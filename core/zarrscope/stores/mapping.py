@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Mapping, MutableMapping
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from typing import Any
 
 from zarrscope.errors import Refused, Unreadable
 from zarrscope.model.storage import ByteRange, Version
+from zarrscope.runtime.keyed_locks import KeyedLocks
 from zarrscope.stores.keys import check_key, too_large
 from zarrscope.stores.process_addresses import object_address
 from zarrscope.stores.store import Store
+
+_claims = KeyedLocks()
 
 
 class MappingStore(Store):
@@ -27,6 +30,11 @@ class MappingStore(Store):
         self.writable = isinstance(mapping, MutableMapping)
         self._lock = threading.RLock()
         self.url = url if url is not None else object_address(self)
+
+    def _claim(self, key: str) -> AbstractContextManager[bool]:
+        if type(self.mapping) is not dict:  # several processes may share another kind of mapping
+            return super()._claim(key)
+        return _claims.hold((id(self.mapping), key))
 
     def _read(self, key: str) -> bytes | None:
         try:

@@ -24,7 +24,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 
-from zarrscope.errors import Unreadable
+from zarrscope.errors import Unreadable, ZarrscopeError
 from zarrscope.runtime.keyed_locks import KeyedLocks
 from zarrscope.runtime.waits import LockHolder, waiting_for_lock
 
@@ -95,16 +95,21 @@ def folder_lock(
 
 @contextmanager
 def document_lock(path: str, *, on_file: bool = sys.platform != "win32", timeout: float = TIMEOUT) -> Iterator[bool]:
-    """Holds the lock of an existing file. Gives False if the file system cannot lock it. `on_file` False uses a lock
-    file of this user instead.
+    """Holds the lock of an existing file. Gives False if the file cannot be opened, or the file system cannot lock it.
+    `on_file` False uses a lock file of this user instead.
 
-    Raises Unreadable if another thread or process still holds the lock after `timeout` seconds, FileNotFoundError.
+    Raises Unreadable if another thread or process still holds the lock after `timeout` seconds.
     """
     with _documents.hold(path, timeout) as held:
         if not held:
             raise _busy(path)
         if on_file:  # open for reading, because a file that is open for writing is not replaced (linux.py)
-            handle = _lock_existing(path, timeout, "", flags=os.O_RDONLY)
+            try:
+                handle = _lock_existing(path, timeout, "", flags=os.O_RDONLY)
+            except ZarrscopeError:
+                raise
+            except OSError:  # reading the document gives a better error
+                handle = None
         else:
             from hashlib import sha256
 
