@@ -48,6 +48,7 @@ REASONS: dict[str, tuple[str, ...]] = {
     ),
     "obstore types its functions for each kind of client, and for dictionaries, so that one call fits several.": (
         "core/zarrscope/stores/object_store.py",
+        "core/zarrscope/stores/object_listings.py",
         "core/zarrscope/stores/object_values.py: range_option",
         "core/zarrscope/stores/object_requests.py: client",
     ),
