@@ -89,18 +89,32 @@ def test_a_part_lies_where_it_lay(place: str) -> None:
     np.testing.assert_array_equal(np.asarray(data[2]), VALUES[1, 2:4, 4:24:4, 16::4])
     assert tuple(arguments["scale"]) == (2, 0.5, 0.5)
     assert tuple(arguments["translate"]) == (10 + 2 * 2, 4 * 0.5, 16 * 0.5)
-    ((data, arguments, _),) = read(place, channels=[0], levels=(2, 2), ranges={"y": (0, 3)})
+    ((data, arguments, _),) = read(place, channels=[0], levels=(2, 2), ranges={"y": (0, 15)})
     assert data.shape == (6, 4, 16)
     assert tuple(arguments["scale"]) == (2, 2, 2)
     assert tuple(arguments["translate"]) == (10, 0.75, 0.75)
     np.testing.assert_array_equal(np.asarray(data), VALUES[0, :, :16:4, ::4])
 
 
+def test_a_range_counts_in_the_finest_level_also_if_it_is_not_wanted(place: str) -> None:
+    """So that a range that was read off the whole image leads to the same place in each level."""
+    with pytest.warns(UserWarning, match="y 4–23 is shown"):
+        ((data, arguments, _),) = read(place, channels=[0], levels=(1, None), ranges={"y": (5, 20), "x": (32, 47)})
+    assert [level.shape for level in data] == [(6, 10, 8), (6, 5, 4)]
+    np.testing.assert_array_equal(np.asarray(data[0]), VALUES[0, :, 4:24:2, 32:48:2])
+    np.testing.assert_array_equal(np.asarray(data[1]), VALUES[0, :, 4:24:4, 32:48:4])
+    assert tuple(arguments["translate"]) == (10, 0.25 + 2 * 1, 0.25 + 16 * 1)
+    with pytest.raises(Refused, match="beyond the end"):
+        read(place, channels=[0], levels=(2, 2), ranges={"x": (64, 70)})
+    ((data, _, _),) = read(place, channels=[0], levels=(2, 2), ranges={"x": (60, 63)})
+    assert data.shape == (6, 10, 1)
+
+
 def test_the_edges_that_are_shown_are_said_and_what_is_not_there_is_refused(place: str) -> None:
     layers = plan(zarrscope.open(place)["/"])
     assert cut(layers, LayerPart()) == layers
     (layer, _) = cut(layers, LayerPart(ranges={"y": (5, 20)}))
-    assert "y 4–23 is shown: all levels have an edge there." in layer.warnings
+    assert "y 4–23 is shown: all added levels have an edge there." in layer.warnings
     (layer, _) = cut(layers, LayerPart(ranges={"y": (4, 23)}))
     assert not layer.warnings
     beyond = LayerPart(ranges={"z": (6, 7)})

@@ -64,6 +64,7 @@ def test_labels_of_several_levels_are_painted_seen_and_written(hand: Hand, tmp_p
 
     dialog = hand.preview()
     assert strings.count(1200 + int(disc.sum())) in dialog.sentence.text()
+    assert f"change in {path}; " in dialog.sentence.text()
     told = dialog.plan.toPlainText()
     assert f"label 5: {strings.count(1200)} elements" in told
     assert "/1: " in told
@@ -71,6 +72,7 @@ def test_labels_of_several_levels_are_painted_seen_and_written(hand: Hand, tmp_p
     assert {file: file.read_bytes() for file in files} == files
     hand.preview().act.click()
     hand.wait(lambda: "Written" in hand.dock.facts.text())
+    assert hand.dock.said.passes
     with zarrscope.open(str(path)) as h:
         np.testing.assert_array_equal(np.asarray(h["/0"]), expected)
         np.testing.assert_array_equal(np.asarray(h["/1"]), downsample(expected, (1, 2, 2), "nearest"))
@@ -78,6 +80,7 @@ def test_labels_of_several_levels_are_painted_seen_and_written(hand: Hand, tmp_p
     assert not hand.dock.layer_menu.painting.unsaved
     hand.menu("write-labels")
     assert hand.dock.facts.text() == label_edits.NO_EDITS
+    assert not hand.dock.said.passes
 
 
 def test_what_somebody_else_wrote_is_a_conflict(hand: Hand, tmp_path: Path) -> None:

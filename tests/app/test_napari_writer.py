@@ -360,7 +360,7 @@ def test_the_dock_saves_the_selected_images_and_labels(
     hand.viewer.layers.selection = {photo, spots}
 
     def save() -> None:
-        hand.dock.tell("")
+        hand.dock.said.tell("")
         timer = QTimer()
 
         def agree() -> None:

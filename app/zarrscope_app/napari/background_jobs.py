@@ -92,20 +92,3 @@ def while_shown(work: Callable[[ReportFraction, Callable[[], bool]], T], text: s
     if not found:
         raise Stopped
     return found[0].get()
-
-
-def import_early() -> None:
-    """Imports modules that napari needs for the first layer, while the person still enters an address. Otherwise napari
-    imports them on the window's thread: xarray, with pandas, takes 0.6 s, and scipy.ndimage, for the thumbnail of an
-    image, 0.3 s."""
-    import importlib
-    import importlib.util
-
-    names = ["scipy.ndimage"]
-    if importlib.util.find_spec("napari.utils._xarray_utils") is not None:
-        names.append("xarray")  # older versions of napari do not look for it
-    for name in names:
-        try:
-            importlib.import_module(name)
-        except ImportError:  # napari reports a missing module itself, or does without it
-            pass

@@ -17,11 +17,12 @@ from zarrscope.errors import ZarrscopeError
 from zarrscope.runtime.threads import Priority, shared
 from zarrscope.stores.address import absolute_address
 from zarrscope_app.napari.add_as import AddAs
-from zarrscope_app.napari.background_jobs import import_early
 from zarrscope_app.napari.browsing import BrowseButton
 from zarrscope_app.napari.chooser import Chooser
 from zarrscope_app.napari.closing import AsksBeforeClosing
+from zarrscope_app.napari.dock_sentence import DockSentence
 from zarrscope_app.napari.dropping import TakesNodes
+from zarrscope_app.napari.first_layer import import_early
 from zarrscope_app.napari.layer_menu import LayerMenu
 from zarrscope_app.napari.layers import as_napari, insert, renew_layers, source_of
 from zarrscope_app.napari.part_panel import PartPanel
@@ -72,8 +73,9 @@ class Explorer(QWidget):
         self._settings = settings if settings is not None else FileSettings()
         self.viewer = unwrapped(napari_viewer)
         self.bridge = Bridge()
+        self.said = DockSentence(self._show, self)
         self.layers = Layers(self.bridge.post)
-        self.layers.ended.connect(lambda: self.tell(self.layers.refusal or self._said))
+        self.layers.ended.connect(lambda: self.said.tell(why) if (why := self.layers.refusal) else self._show())
         self.planes = watch(self.viewer)
         self.planes.dock = ref(self)
         self.planes.listeners.add(id(self))
@@ -83,7 +85,6 @@ class Explorer(QWidget):
         sessions: list[Session] = []
         self.places = OpenPlaces(sessions, self.bridge.post, self.bring)
         self.destroyed.connect(partial(_close_all, sessions))  # napari's window deletes the dock without closing it
-        self._said: str = ""  # a sentence about the result of the last operation on layers
         self.address = QLineEdit()
         self.address.setPlaceholderText(LABELS["open-url-title"])
         self.address.setAccessibleName(LABELS["address"])
@@ -178,11 +179,6 @@ class Explorer(QWidget):
     def sizeHint(self) -> QSize:
         return QSize(340, 640)
 
-    def tell(self, sentence: str) -> None:
-        """Shows in the dock the result of an operation on layers."""
-        self._said = sentence
-        self._show()
-
     def dragEnterEvent(self, event: QDragEnterEvent | None) -> None:
         if event is not None and event.source() is None and dropped_places(event):
             event.acceptProposedAction()
@@ -213,7 +209,7 @@ class Explorer(QWidget):
             try:
                 view = decode_view(target)
             except ZarrscopeError as error:
-                self.tell(strings.problem(error).headline)
+                self.said.tell(strings.problem(error).headline)
                 return
             target, path = view["url"], str(view["path"])
         found = target_of(target, path)
@@ -243,7 +239,7 @@ class Explorer(QWidget):
             self.session = session
             self._show_address()
             self.tabs.attach(session)
-        self._said = ""
+        self.said.clear()
         self.tree.attach(self.places.tree(session))
         self._show()
 
@@ -277,7 +273,7 @@ class Explorer(QWidget):
         self.when_open.show(self.session is not None)
         held, unread = self.planes.labels.sentence, self.planes.unread.sentence
         # The sentence about removed labels that are not written stays, beside the answer to the last action
-        told = " ".join(filter(None, (self._said, held))) if held else unread or self._said
+        told = " ".join(filter(None, (self.said.text, held))) if held else unread or self.said.text
         self.bring_back.setVisible(bool(held))
         self.browse.set_open(len(self.places.sessions))
         if self.session is None:
@@ -322,7 +318,7 @@ class Explorer(QWidget):
 
     def _select(self, path: str) -> None:
         self.chooser.clear()
-        self._said = ""
+        self.said.clear()
         if self.session is not None:
             self.session.select(path)
 
@@ -379,9 +375,9 @@ class Explorer(QWidget):
             try:
                 only = partial(cut, part=self.part.part)
             except ZarrscopeError as error:
-                self.tell(strings.problem(error).headline)
+                self.said.tell(strings.problem(error).headline)
                 return
-            self._said = ""
+            self.said.clear()
             self.facts.setText(strings.LOADING)
             canvas = canvas_of(self.viewer, self)
             self._kind, plans = kind, planner(kind)
@@ -398,7 +394,7 @@ class Explorer(QWidget):
         if self.adding:
             self.layers.cancel()
             self._waiting.clear()
-            self.tell(strings.STOPPED)
+            self.said.tell(strings.STOPPED)
         else:
             self.add()
 

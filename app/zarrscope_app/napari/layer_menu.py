@@ -10,6 +10,7 @@ from qtpy.QtGui import QGuiApplication
 from qtpy.QtWidgets import QMenu, QWidget
 
 from zarrscope.runtime.threads import Owner
+from zarrscope_app.napari.dock_sentence import DockSentence
 from zarrscope_app.napari.layers import source_of
 from zarrscope_app.napari.menu_button import MenuButton
 from zarrscope_app.napari.painting import Painting
@@ -37,8 +38,9 @@ class MenuDock(Protocol):
     def session(self) -> Session | None:
         """The displayed session."""
 
-    def tell(self, sentence: str) -> None:
-        """Shows the result of an operation on layers as a sentence."""
+    @property
+    def said(self) -> DockSentence:
+        """The sentence about the last operation on layers."""
 
     def show_changes(self) -> None:
         """Brings the form to the front, and shows the unsaved changes."""
@@ -50,12 +52,12 @@ class LayerMenu(MenuButton):
     def __init__(self, dock: MenuDock, owner: Owner, parent: QWidget) -> None:
         super().__init__(MENU)
         self._dock = dock
-        self.painting = Painting(dock.viewer, owner, dock.tell, parent)
+        self.painting = Painting(dock.viewer, owner, dock.said, parent)
         acts: dict[str, Callable[[], object]] = {
             "paint-labels": self.painting.paint,
             "write-labels": lambda: self.painting.write(dock.session),
             "save-local-copy": self.painting.save_copy,
-            "save-layers": lambda: save_selected(dock.viewer, dock.tell, parent),
+            "save-layers": lambda: save_selected(dock.viewer, dock.said.tell, dock.said.tell_result, parent),
             "take-styles": self.take_styles,
             "copy-view": self.copy_view,
         }
@@ -90,11 +92,11 @@ class LayerMenu(MenuButton):
         path, layers = self._chosen()
         session = self._dock.session
         if session is None or not layers:
-            self._dock.tell(shown_layers.NO_LAYERS)
+            self._dock.said.tell(shown_layers.NO_LAYERS)
             return
         changes = shown_layers.changes_of([shown(layer) for layer in layers])
         if not changes:
-            self._dock.tell(shown_layers.NO_COLORS)
+            self._dock.said.tell(shown_layers.NO_COLORS)
             return
         session.select(path)
         if not session.state.writable:
@@ -119,7 +121,9 @@ class LayerMenu(MenuButton):
         clipboard, text = QGuiApplication.clipboard(), self.view_text()
         if clipboard is not None and text:
             clipboard.setText(text)
-        self._dock.tell(LABELS["view-copied"] if text else shown_layers.NO_LAYERS)
+            self._dock.said.tell_result(LABELS["view-copied"])
+        else:
+            self._dock.said.tell(shown_layers.NO_LAYERS)
 
 
 def _without_state(act: Callable[[], object], _: bool = False) -> None:

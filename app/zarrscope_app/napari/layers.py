@@ -30,11 +30,11 @@ def as_napari(layer: Layer) -> tuple[Any, dict[str, Any], str]:
         "name": _untagged(layer.name),
         "scale": layer.scale,
         "translate": layer.translation,
-        "axis_labels": tuple(map(_untagged, layer.axis_names)),
+        "axis_labels": _axis_labels(layer),
         "units": tuple(_unit(name) for name in layer.units),
         "visible": layer.visible,
         "multiscale": len(layer.data) > 1,
-        "metadata": {"zarrscope": dict(layer.source)},
+        "metadata": {"zarrscope": {**layer.source, "axes": list(layer.axis_names)}},
     }
     if layer.opacity is not None:
         arguments["opacity"] = layer.opacity
@@ -56,6 +56,16 @@ def as_napari(layer: Layer) -> tuple[Any, dict[str, Any], str]:
         if layer.label_properties:
             arguments["features"] = _features(layer.label_properties)
     return list(layer.data) if len(layer.data) > 1 else layer.data[0], arguments, layer.kind
+
+
+def _axis_labels(layer: Layer) -> tuple[str, ...] | None:
+    """The names of the axes that the file states, and napari's own names for the others. With None napari names them
+    all, and gives the layers of a viewer the names of the layer that has its own."""
+    rank = len(layer.axis_names)
+    if len(layer.guessed_axes) == rank:
+        return None
+    names = enumerate(map(_untagged, layer.axis_names))
+    return tuple(str(axis - rank) if axis in layer.guessed_axes else name for axis, name in names)
 
 
 def insert(viewer: Viewer, data: object, arguments: dict[str, Any], kind: str) -> None:

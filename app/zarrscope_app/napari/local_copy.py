@@ -10,6 +10,7 @@ from qtpy.QtWidgets import QFileDialog, QHBoxLayout, QLineEdit, QPushButton, QVB
 
 from zarrscope.errors import ZarrscopeError
 from zarrscope.view.editable import EditableView
+from zarrscope_app.napari.dock_sentence import DockSentence
 from zarrscope_app.napari.layers import source_of
 from zarrscope_app.napari.preview import PreviewDialog
 from zarrscope_app.napari.writer import drawn
@@ -69,10 +70,10 @@ class CopyDialog(PreviewDialog):
 
 
 class LocalCopy:
-    """Offers and makes copies for one dock. `tell(sentence)` shows results and failures."""
+    """Offers and makes copies for one dock. `said` shows results and failures."""
 
-    def __init__(self, viewer: Viewer, jobs: JobsPresenter, tell: Callable[[str], object], parent: QWidget) -> None:
-        self._viewer, self._tell, self._parent = viewer, tell, parent
+    def __init__(self, viewer: Viewer, jobs: JobsPresenter, said: DockSentence, parent: QWidget) -> None:
+        self._viewer, self._said, self._parent = viewer, said, parent
         self._copies = LabelCopies(jobs)
         self.dialog: CopyDialog | None = None
 
@@ -97,17 +98,17 @@ class LocalCopy:
         problem: strings.Problem | None,
     ) -> None:
         if copy is None:
-            self._tell(problem.headline if problem is not None else "")
+            self._said.tell(problem.headline if problem is not None else "")
             return
         if layer not in self._viewer.layers:
-            self._tell(sentence)
+            self._said.tell_result(sentence)
             return
         if version != _version(layer):
-            self._tell(label_copies.CHANGED_SINCE)
+            self._said.tell(label_copies.CHANGED_SINCE)
             return
         layer.data = list(copy.data) if layer.multiscale else editable_of(copy.data[0], layer.name)
-        source_of(layer).update(copy.source)
-        self._tell(sentence)
+        source_of(layer).update(copy.source, axes=list(copy.axis_names))
+        self._said.tell_result(sentence)
 
 
 def _version(layer: NapariLayer) -> int | None:

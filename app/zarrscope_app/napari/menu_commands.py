@@ -53,7 +53,7 @@ def save_layers(napari_viewer: napari.Viewer | None = None) -> None:
     """The command Layers ▸ Data: makes a new image of the selected images and labels, after a preview."""
     from zarrscope_app.napari.writer import save_selected
 
-    save_selected(napari_viewer or _viewer(), _tell)
+    save_selected(napari_viewer or _viewer(), _tell, _tell)
 
 
 def _on_labels(napari_viewer: napari.Viewer | None) -> Explorer | None:

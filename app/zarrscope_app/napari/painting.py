@@ -7,7 +7,6 @@ changes and writes them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
@@ -17,6 +16,7 @@ from qtpy.QtWidgets import QWidget
 from zarrscope.errors import ZarrscopeError
 from zarrscope.runtime.threads import Owner
 from zarrscope.view.editable import EditableView
+from zarrscope_app.napari.dock_sentence import DockSentence
 from zarrscope_app.napari.layers import insert, source_of, views_of
 from zarrscope_app.napari.local_copy import LocalCopy
 from zarrscope_app.napari.preview import PreviewDialog
@@ -50,12 +50,12 @@ def make_paintable(layer: NapariLayer) -> None:
 
 
 class Painting:
-    """The painted labels of one viewer. `tell(sentence)` shows results and failures."""
+    """The painted labels of one viewer. `said` shows results and failures."""
 
-    def __init__(self, viewer: Viewer, owner: Owner, tell: Callable[[str], object], parent: QWidget) -> None:
-        self._viewer, self._tell, self._parent = viewer, tell, parent
+    def __init__(self, viewer: Viewer, owner: Owner, said: DockSentence, parent: QWidget) -> None:
+        self._viewer, self._said, self._parent = viewer, said, parent
         self.edits = LabelEdits(owner)
-        self.copy = LocalCopy(viewer, self.edits.jobs, tell, parent)
+        self.copy = LocalCopy(viewer, self.edits.jobs, said, parent)
         self.dialog: PreviewDialog | None = None
 
     @property
@@ -67,18 +67,18 @@ class Painting:
         """Replaces the selected labels by their finest level, ready for painting; returns the layer."""
         layer = self._viewer.layers.selection.active
         if not is_labels(layer):
-            self._tell(label_edits.NOT_LABELS)
+            self._said.tell(label_edits.NOT_LABELS)
             return None
         if not isinstance(layer.data, EditableView):
             try:
                 layer = self._exchanged(layer)
             except ZarrscopeError as error:
-                self._tell(strings.problem(error).headline)
+                self._said.tell(strings.problem(error).headline)
                 return None
         self._viewer.layers.selection.active = layer
         layer.visible = True
         layer.mode = "paint"
-        self._tell(label_edits.PAINT)
+        self._said.tell(label_edits.PAINT)
         return layer
 
     def _exchanged(self, layer: NapariLayer) -> NapariLayer:
@@ -97,11 +97,11 @@ class Painting:
         agrees."""
         layer = self._viewer.layers.selection.active
         if not is_labels(layer):
-            self._tell(label_edits.NOT_LABELS)
+            self._said.tell(label_edits.NOT_LABELS)
         elif not is_painted(layer):
-            self._tell(label_edits.NO_EDITS)
+            self._said.tell(label_edits.NO_EDITS)
         else:
-            self._tell(label_edits.LOOKING)
+            self._said.tell(label_edits.LOOKING)
             source = source_of(layer)
             opener: label_edits.HierarchyOpener = open_place
             if session is not None and session.hierarchy is not None and session.hierarchy.url == source["url"]:
@@ -116,19 +116,19 @@ class Painting:
         if is_labels(layer):
             self.copy.offer(layer)
         else:
-            self._tell(label_edits.NOT_LABELS)
+            self._said.tell(label_edits.NOT_LABELS)
 
     def _looked(self, layer: NapariLayer, plan: LabelPlan | None, problem: strings.Problem | None, copy: bool) -> None:
         if plan is None:
             said = problem.headline if problem is not None else ""
-            self._tell(said)
+            self._said.tell(said)
             if copy:
                 self.copy.offer(layer, said)
             return
-        self._tell("")
+        self._said.tell("")
         if plan.patch is None:
             plan.edits.clear(plan.version)
-            self._tell(plan.sentence)
+            self._said.tell_result(plan.sentence)
             return
         self.dialog = PreviewDialog(
             label_edits.TITLE,
@@ -146,7 +146,7 @@ class Painting:
 
     def _written(self, layer: NapariLayer, sentence: str, problem: strings.Problem | None, copy: bool) -> None:
         said = problem.headline if problem is not None else sentence
-        self._tell(said)
+        (self._said.tell if problem is not None else self._said.tell_result)(said)
         if layer in self._viewer.layers:
             layer.refresh()
             if copy:

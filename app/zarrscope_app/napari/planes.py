@@ -24,6 +24,7 @@ from zarrscope.errors import TooLarge, ZarrscopeError
 from zarrscope.view.lazy import LazyView
 from zarrscope_app.napari.background_planes import BackgroundPlanes, loop_runs, on_window_thread, slicing_of
 from zarrscope_app.napari.first_fit import FirstFit
+from zarrscope_app.napari.first_layer import spare_xarray
 from zarrscope_app.napari.layers import source_of, views_of
 from zarrscope_app.napari.painting import make_paintable
 from zarrscope_app.napari.unwritten_labels import UnwrittenLabels
@@ -52,6 +53,7 @@ class Watch(QObject):
 
     def __init__(self, viewer: Viewer) -> None:
         super().__init__()
+        spare_xarray()
         self.unread = UnreadPlanes()
         self.unread.changed.connect(self.changed.emit)
         self.listeners: set[int] = set()

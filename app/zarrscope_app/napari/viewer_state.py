@@ -201,4 +201,7 @@ def asked_view(layer: NapariLayer) -> Mapping[str, Any]:
 
 
 def _names(layer: NapariLayer) -> list[str]:
-    return [str(name) for name in layer.axis_labels]
+    """The names of a layer's axes in a view: the layer of a file that names none has napari's own names."""
+    names = [str(name) for name in layer.axis_labels]
+    told = source_of(layer).get("axes", ())
+    return list(told) if len(told) == len(names) else names

@@ -82,9 +82,14 @@ def write(path: str, layers: list[tuple[Any, dict[str, Any], str]]) -> list[str]
         raise Refused(strings.STOPPED, store=path) from None
 
 
-def save_selected(viewer: Viewer, tell: Callable[[str], object], parent: QWidget | None = None) -> None:
+def save_selected(
+    viewer: Viewer,
+    tell: Callable[[str], object],
+    tell_result: Callable[[str], object],
+    parent: QWidget | None = None,
+) -> None:
     """Asks for a name, and writes the selected images and labels under it, also if the viewer's own dialog would take
-    another writer for the name. `tell(sentence)` shows the outcome."""
+    another writer for the name. `tell_result(sentence)` shows the outcome, `tell(sentence)` why there is none."""
     selected = [layer for layer in viewer.layers if layer in viewer.layers.selection]
     chosen = [layer for layer in selected if layer._type_string in layer_writing.KINDS]
     if not chosen:
@@ -105,7 +110,7 @@ def save_selected(viewer: Viewer, tell: Callable[[str], object], parent: QWidget
         told = strings.problem(error)
         tell(" ".join(filter(None, (f"{told.headline.rstrip('.')}.", told.advice))))
     else:
-        tell(layer_writing.saved(target, [layer.name for layer in selected if layer not in chosen]))
+        tell_result(layer_writing.saved(target, [layer.name for layer in selected if layer not in chosen]))
 
 
 def drawn(data: Any, arguments: dict[str, Any], kind: str) -> DrawnLayer:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -43,12 +43,13 @@ Color = tuple[int, int, int]
 class Axis:
     """One dimension. `type` is "space", "time", "channel", another word of the file, or "" if it is not known.
 
-    `unit` is spelled as in the file ("micrometer"); presenters shorten it.
+    `unit` is spelled as in the file ("micrometer"); presenters shorten it. `guessed`: no document names the axis.
     """
 
     name: str
     type: str = ""
     unit: str | None = None
+    guessed: bool = field(default=False, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

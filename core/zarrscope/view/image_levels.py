@@ -56,14 +56,16 @@ def _guess_axes(array: Array) -> tuple[Axis, ...]:
         axes: list[Axis] = []
         for i, name in enumerate(names):
             own = name if name and all(name != axis.name for axis in axes) else f"{name or 'dim'}_{i}"
-            axes.append(Axis(own, TYPE_OF_NAME.get(own.lower(), "")))
+            axes.append(Axis(own, TYPE_OF_NAME.get(own.lower(), ""), guessed=not name))
         if _looks_rgb(array) and axes[2].type in ("", "channel"):
-            axes[2] = Axis(axes[2].name, "channel", "rgb")
+            axes[2] = replace(axes[2], type="channel", unit="rgb")
         return tuple(axes)
     if _looks_rgb(array):
-        return Axis("y", "space"), Axis("x", "space"), Axis("c", "channel", "rgb")
-    last = ("y", "x")[-rank:] if rank >= 2 else ("x",)
-    return tuple(Axis(f"dim_{i}") for i in range(rank - len(last))) + tuple(Axis(n, "space") for n in last)
+        found: tuple[Axis, ...] = (Axis("y", "space"), Axis("x", "space"), Axis("c", "channel", "rgb"))
+    else:
+        last = ("y", "x")[-rank:] if rank >= 2 else ("x",)
+        found = (*(Axis(f"dim_{i}") for i in range(rank - len(last))), *(Axis(name, "space") for name in last))
+    return tuple(replace(axis, guessed=True) for axis in found)
 
 
 def _looks_rgb(array: Array) -> bool:

@@ -25,6 +25,7 @@ from zarrscope_app.presenters.commands import LABELS, command
 from zarrscope_app.presenters.form.view_models import Closing
 from zarrscope_app.presenters.jobs import JobsPresenter, Report, if_complete
 from zarrscope_app.presenters.layers.presenter import PLANE_LIMIT
+from zarrscope_app.presenters.session.open_in import plain
 from zarrscope_app.presenters.session.opening import open_place
 
 TITLE = "Write edited labels"
@@ -149,7 +150,7 @@ def _image(hierarchy: Hierarchy, path: str, array: str) -> Image:
 
 def _sentence(patch: Patch, url: str) -> str:
     chunks = strings.counted(patch.pieces, "chunk")
-    return f"{_elements(patch.levels[0].elements)} change in {strings.clean(url)}; {chunks} are written again."
+    return f"{_elements(patch.levels[0].elements)} change in {strings.clean(plain(url))}; {chunks} are written again."
 
 
 def _lines(patch: Patch) -> list[str]:

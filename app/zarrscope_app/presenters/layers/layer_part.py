@@ -2,9 +2,9 @@
 
     channels 0, 2, CD45    levels 1–    t 0–10, y 100–400
 
-`part_of` parses typed text; `cut` makes the layers of the part. Ranges are in indices of the finest wanted level and
-include both ends. With several levels, a range is widened until it begins and ends at an element edge that all levels
-share.
+`part_of` parses typed text; `cut` makes the layers of the part. Ranges are in indices of the image's finest level, also
+if that level is not wanted, and include both ends. A range is widened until it begins and ends at an element edge that
+all wanted levels share.
 """
 
 from __future__ import annotations
@@ -84,7 +84,10 @@ def cut(layers: Sequence[Layer], part: LayerPart) -> list[Layer]:
     wanted = {number for channel in part.channels for number in _numbers(channel, layers)}
     chosen = [layer for layer in layers if not wanted or layer.channel is None or layer.channel in wanted]
     # A layer of points has no `data`, so it stays as it is: it has neither the levels nor the axes of an image.
-    return [_cropped(_leveled(layer, part.levels), part.ranges) if layer.data else layer for layer in chosen]
+    return [
+        _cropped(_leveled(layer, part.levels), part.ranges, layer.data[0].shape) if layer.data else layer
+        for layer in chosen
+    ]
 
 
 def _numbers(channel: int | str, layers: Sequence[Layer]) -> tuple[int, ...]:
@@ -118,20 +121,21 @@ def _leveled(layer: Layer, levels: tuple[int, int | None] | None) -> Layer:
     return replace(layer, data=kept, scale=scale, translation=translation, places=layer.places[first:])
 
 
-def _cropped(layer: Layer, ranges: Mapping[str, tuple[int, int | None]]) -> Layer:
+def _cropped(layer: Layer, ranges: Mapping[str, tuple[int, int | None]], shape: Sequence[int]) -> Layer:
+    """A part of a layer whose finest level in the file has this shape."""
     for name in ranges:
         if name not in layer.axis_names:
             known = ", ".join(layer.axis_names)
             raise Refused(f"There is no axis {strings.clean(name, 40)}", advice=f"{layer.name} has {known}.")
     if not ranges:
         return layer
-    finest, notes = layer.data[0], []
+    notes = []
     data: list[Any] = list(layer.data)
     shift = list(layer.translation)
     for axis, name in enumerate(layer.axis_names):
         if name not in ranges:
             continue
-        length = finest.shape[axis]
+        length = shape[axis]
         first, last = ranges[name]
         if first >= length:
             raise Refused(f"{name} {first} is beyond the end", advice=f"The last index is {length - 1}.")
@@ -140,9 +144,9 @@ def _cropped(layer: Layer, ranges: Mapping[str, tuple[int, int | None]]) -> Laye
         edge = lcm(*factors)
         begin, end = first // edge * edge, min(length, ceil(stop / edge) * edge)
         if (begin, end) != (first, stop):
-            notes.append(f"{name} {begin}–{end - 1} is shown: all levels have an edge there.")
+            notes.append(f"{name} {begin}–{end - 1} is shown: all added levels have an edge there.")
         for k, factor in enumerate(factors):
             whole = (slice(None),) * axis
             data[k] = data[k][(*whole, slice(begin // factor, max(begin // factor + 1, ceil(end / factor))))]
-        shift[axis] += begin * layer.scale[axis]
+        shift[axis] += begin // factors[0] * layer.scale[axis]
     return replace(layer, data=tuple(data), translation=tuple(shift), warnings=(*layer.warnings, *notes))

@@ -73,6 +73,8 @@ class Layer:
     visible: bool
     coordinates: np.ndarray[Any, Any] | None = None
     """A row for each point of a layer of points, which has no other data."""
+    guessed_axes: tuple[int, ...] = ()
+    """The axes whose names in `axis_names` no document states."""
     affine: np.ndarray[Any, Any] | None = None
     """A homogeneous matrix to be applied after scale and translation, such as a rotation; None if there is none."""
     channel: int | None = None
@@ -241,6 +243,7 @@ def _layer(image: Image, number: int | None, kind: str, name: str, place: ImageP
         tuple(finest.translation[i] for i in own),
         tuple((tuple(v.scale[i] for i in own), tuple(v.translation[i] for i in own)) for v in levels),
         tuple(image.axes[i].unit or "pixel" for i in kept),
+        guessed_axes=tuple(number for number, i in enumerate(kept) if image.axes[i].guessed),
         affine=matrix,
         channel=number,
         contrast=contrast,
