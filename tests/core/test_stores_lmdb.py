@@ -133,3 +133,15 @@ def test_closing_waits_for_what_other_threads_read(store: Store) -> None:
         thread.join()
     assert not failed
     assert not transactions(store)
+
+
+def test_a_value_is_read_after_its_transaction_was_renewed(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A slow reader renews its transaction in `seek`; the key must survive that."""
+    monkeypatch.setattr(module, "RENEWED_SECONDS", -1.0)
+    arena = Arena()
+    reader = store.bulk.reader(arena)
+    for _ in range(3):
+        reader.seek("a")
+        assert bytes(reader.whole() or b"") == b"first" * 1000
+        arena.clear()
+    reader.close()

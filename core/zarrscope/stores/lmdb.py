@@ -134,11 +134,11 @@ class _MapReader(HeldReader):
         self._kept: weakref.ref[_Kept] | None = None
 
     def seek(self, key: str) -> None:
-        super().seek(check_key(key))
         if self._transaction is not None and time.monotonic() - self._began > RENEWED_SECONDS:
             used = self._lent == self._arena.cleared or (self._kept is not None and self._kept() is not None)
             if not used:
                 self.close()
+        super().seek(check_key(key))  # after `close`, which forgets the key
 
     def _held(self) -> Buffer | None:
         if not self._asked:
