@@ -169,6 +169,7 @@ class TestNapari(ActJourneys):
             "path": "/image",
             "contrast_range": (0, 255),
             "channel": 0,
+            "axes": ["z", "y", "x"],
         }
 
 
