@@ -204,4 +204,5 @@ def test_escape_in_a_field_of_the_window_ends_the_wait(place: Path, holder: subp
     field.setFocus()
     QTest.keyClick(field, Qt.Key.Key_Escape)
     until(lambda: session.edit.state.status is EditStatus.FAILED)
+    assert session.edit.state.sentence.startswith("Stopped after"), "it did not wait until the time of the lock ran out"
     session.edit.revert()

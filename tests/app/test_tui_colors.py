@@ -225,7 +225,7 @@ def test_the_edge_of_the_image_is_not_drawn_out_over_the_margin() -> None:
     before = np.full_like(rgb, 40)
     for shown in (steadied(rgb, None, 20), steadied(rgb, before, 20)):
         assert len({tuple(pixel) for pixel in shown[:, 6:].reshape(-1, 3).tolist()}) == 1
-        assert np.abs(shown[:, 6:].astype(int) - GROUND).max() <= 2
+        assert np.abs(shown[:, 6:].astype(int) - GROUND).max() <= 4  # older releases of Pillow choose other palettes
 
 
 def test_a_steadied_picture_takes_few_bytes() -> None:

@@ -20,7 +20,7 @@ from narrowing import as_group
 from zarrscope.model.metadata import ArrayMetadata
 from zarrscope.nodes.context import NodeContext
 from zarrscope.nodes.hierarchy import Group
-from zarrscope.stores import object_store
+from zarrscope.stores import object_listings
 from zarrscope.stores.local.store import LocalStore
 from zarrscope.stores.memory import MemoryStore
 from zarrscope.stores.obstore_store import ObstoreStore
@@ -159,7 +159,7 @@ class SlowLevels:
 def bucket(monkeypatch: pytest.MonkeyPatch) -> Any:
     """A store with 1,500 names in a bucket, and the gate in front of its listings."""
     obstore_store = pytest.importorskip("obstore.store")
-    monkeypatch.setattr(object_store, "LONG_LISTING_SECONDS", 0.01)
+    monkeypatch.setattr(object_listings, "LONG_LISTING_SECONDS", 0.01)
     store: Any = ObstoreStore(obstore_store.MemoryStore())
     for i in range(1500):
         store.set(f"g/n{i:04d}/zarr.json", b"{}")

@@ -107,6 +107,7 @@ class Explorer(QWidget):
         self.bring_back.clicked.connect(self.planes.labels.bring_back)
         self.bring_back.hide()
         self.tree = TreePane()
+        self.tree.saving = lambda: self.session is not None and self.session.edit.saving
         self.tree.chosen.connect(self._select)
         self.tree.entered.connect(self._entered)
         self.tree.opened.connect(self._opened)

@@ -72,6 +72,8 @@ class TreePane(QWidget):
         column.addWidget(self.view)
         self.editable: Callable[[str], bool] | None = None
         """A function that returns whether the node at a path may be renamed; None if no node may be renamed."""
+        self.saving: Callable[[], bool] = lambda: False
+        """A function that tells whether edits are being saved; if so, Esc in the filter ends the wait for a lock."""
         self._following = False
         self._together: tuple[str, ...] = ()
         """The selected nodes, if there are several."""
@@ -229,7 +231,7 @@ class TreePane(QWidget):
     def keyPressEvent(self, event: QKeyEvent | None) -> None:
         assert event is not None
         escape = event.key() == Qt.Key.Key_Escape and not event.modifiers()
-        if escape and self.filter.hasFocus():
+        if escape and self.filter.hasFocus() and not self.saving():
             self.filter.clear()
             self.view.setFocus()
         elif not (escape and (self.cancel_current() or self.clear_filter())):

@@ -96,6 +96,7 @@ class Window(QMainWindow):
         self.address.asked.connect(self.run)
         self.error_bar = ErrorBar({name: LABELS[name] for name in ("details", "retry", "copy", "dismiss", "error")})
         self.tree = TreePane()
+        self.tree.saving = lambda: self._session is not None and self._session.edit.saving
         self.tree.chosen.connect(self._select)
         self.tree.entered.connect(self._entered)
         self.nodes = NodeActions(self.tree, self.menus, lambda: self._session, self, self._say)
