@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Self
 
 from zarrscope.errors import ZarrscopeError
-from zarrscope.model.metadata import GroupMetadata
+from zarrscope.model.metadata import ArrayMetadata, GroupMetadata
 from zarrscope.model.node_path import clean_path
 from zarrscope.model.storage import never
 from zarrscope.nodes.context import NodeContext
@@ -86,17 +86,10 @@ class ChangingHierarchy:
         {'stain': 'DAPI'}
         """
         path = clean_path(path)
-        from zarrscope.nodes.edit import create_node
         from zarrscope.nodes.folders import within
 
         nodes = within(self._nodes, path)
-        metadata = GroupMetadata(nodes.dialect.name)
-        with nodes.store.lock():
-            if overwrite:
-                from zarrscope.nodes.overwrite import make_room
-
-                make_room(nodes, path, metadata, attributes or {})
-            create_node(nodes, path, metadata, attributes or {})
+        _create(nodes, path, GroupMetadata(nodes.dialect.name), attributes or {}, overwrite)
         made = self.open_node(path)
         assert isinstance(made, Group)
         return made
@@ -169,7 +162,6 @@ class ChangingHierarchy:
         """
         path = clean_path(path)
         from zarrscope.nodes.create import new_array, values_of
-        from zarrscope.nodes.edit import create_node
         from zarrscope.nodes.folders import within
 
         values = values_of(data, shape, dtype)
@@ -194,12 +186,7 @@ class ChangingHierarchy:
         from zarrscope.nodes.stored_array import StoredArray
 
         StoredArray(nodes.store, path, metadata).need_encoding()
-        with nodes.store.lock():
-            if overwrite:
-                from zarrscope.nodes.overwrite import make_room
-
-                make_room(nodes, path, metadata, attributes or {})
-            create_node(nodes, path, metadata, attributes or {})
+        _create(nodes, path, metadata, attributes or {}, overwrite)
         began = time.monotonic()
         made = self.open_node(path)
         assert isinstance(made, Array)
@@ -383,3 +370,24 @@ class ChangingHierarchy:
         nodes.owns_store = False
         tried._nodes = nodes
         return tried
+
+
+def _create(
+    nodes: NodeContext,
+    path: str,
+    metadata: ArrayMetadata | GroupMetadata,
+    attributes: Mapping[str, Any],
+    overwrite: bool,
+) -> None:
+    """Creates a node, in place of one that is there if `overwrite`."""
+    from zarrscope.nodes.edit import create_node, key_of
+
+    if not overwrite:
+        create_node(nodes, path, metadata, attributes)
+        return
+    from zarrscope.nodes.overwrite import make_room
+
+    nodes.need_writing(key_of(nodes, path))  # it says more than the lock of a store that is read-only
+    with nodes.store.lock():
+        make_room(nodes, path, metadata, attributes)
+        create_node(nodes, path, metadata, attributes)
