@@ -11,9 +11,9 @@ checked.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import re
 import sys
+import zlib
 from functools import partial
 from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
@@ -46,7 +46,7 @@ class Objects(Files):
     """The objects of the bucket: the files of the folder, and values that were put since."""
 
     def head(self, status: int, length: int, extra: str = "", value: bytes | None = None) -> bytes:
-        tag = f'ETag: "{hashlib.md5(value[:4096]).hexdigest()}"\r\n' if value else ""
+        tag = f'ETag: "{zlib.crc32(value[:4096]):08x}"\r\n' if value else ""
         return head(status, length, f"{extra}{tag}Last-Modified: Mon, 02 Nov 2026 10:00:00 GMT\r\n")
 
     def listed(self, path: str) -> bytes | None:
@@ -78,7 +78,7 @@ class BucketConnection(Connection):
             text, _, rest = self._came.partition(b"\r\n\r\n")
             said = text.decode("latin-1")
             method, path = said.split(" ", 2)[:2]
-            listing = self._files.listed(path) if method == "GET" else None
+            listing = self._files.listed(path) if method == "GET" and "?" in path else None
             if listing is not None:
                 self._came = rest
                 self._transport.write(head(200, len(listing), "Content-Type: application/xml\r\n") + listing)

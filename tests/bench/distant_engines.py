@@ -5,8 +5,9 @@ An address is that of zarrscope: s3://bucket/store?endpoint=…; sqlite:///path,
 
 from __future__ import annotations
 
-import asyncio
 import json
+import selectors
+import socket
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from itertools import product
@@ -93,9 +94,9 @@ class Zarr3Fsspec(_Zarr3Bucket):
 
 @dataclass(frozen=True)
 class _Values:
-    """The location of an array's values: the client, and the array's metadata."""
+    """The location of an array's values, and the array's metadata."""
 
-    client: Any
+    place: str
     shape: tuple[int, ...]
     pieces: tuple[int, ...]
     """The shape of the values that one key stores."""
@@ -104,34 +105,27 @@ class _Values:
 
 
 class Wire:
-    """The client alone: fetches the document of an array and then the values that a selection crosses, without
-    decoding."""
+    """Plain sockets: fetches the document of an array and then the values that a selection crosses, without decoding.
 
-    packages: ClassVar = ("obstore",)
+    It is a lower bound for every reader of this server, and would not do as one: it neither signs nor encrypts nor
+    repeats requests, and it knows the server's answers.
+    """
+
+    packages: ClassVar = ()
 
     def __init__(self) -> None:
-        self._clients: dict[str, Any] = {}
-        self._loop = asyncio.new_event_loop()
+        self._idle: list[socket.socket] = []
+        """Connections that are open and not used."""
 
     def open(self, path: str, node: str) -> _Values:
-        import obstore
-
-        client, new = self._client(path), "v2" not in path
-        document = json.loads(bytes(obstore.get(client, "zarr.json" if new else ".zarray").bytes()))
+        bucket, key, endpoint = _told(path)
+        self._server = urlsplit(endpoint)
+        place, new = f"/{bucket}/{key}", "v2" not in path
+        (text,) = self._fetched([f"{place}/{'zarr.json' if new else '.zarray'}"])
+        document = json.loads(text)
         pieces = document["chunk_grid"]["configuration"]["chunk_shape"] if new else document["chunks"]
         separator = "/" if new else document.get("dimension_separator", ".")
-        return _Values(client, tuple(document["shape"]), tuple(pieces), separator, "c/" if new else "")
-
-    def _client(self, path: str) -> Any:
-        from obstore.store import S3Store
-
-        if path not in self._clients:
-            bucket, key, endpoint = _told(path)
-            self._clients[path] = S3Store(
-                bucket, prefix=key, endpoint=endpoint, region="us-east-1", skip_signature=True,
-                client_options={"allow_http": True},
-            )  # fmt: skip
-        return self._clients[path]
+        return _Values(place, tuple(document["shape"]), tuple(pieces), separator, "c/" if new else "")
 
     def read(self, array: _Values, selection: tuple[Any, ...]) -> Any:
         crossed = []
@@ -139,15 +133,47 @@ class Wire:
             first, stop = (chosen, chosen + 1) if isinstance(chosen, int) else chosen.indices(length)[:2]
             crossed.append(range(first // piece, -(-stop // piece)))
         keys = [array.prefix + array.separator.join(map(str, index)) for index in product(*crossed)]
-        return self._loop.run_until_complete(self._all(array.client, keys))
+        return self._fetched([f"{array.place}/{key}" for key in keys])
 
-    async def _all(self, client: Any, keys: list[str]) -> list[Any]:
-        import obstore
+    def _fetched(self, paths: list[str]) -> list[bytearray]:
+        """The values at these paths, in order of arrival: each by a connection of its own."""
+        while len(self._idle) < len(paths):
+            made = socket.create_connection((self._server.hostname, self._server.port))
+            made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            made.setblocking(False)
+            self._idle.append(made)
+        found: list[bytearray] = []
+        with selectors.DefaultSelector() as selector:
+            for connection, path in zip(self._idle, paths, strict=False):
+                connection.send(f"GET {path} HTTP/1.1\r\nHost: {self._server.netloc}\r\n\r\n".encode())
+                selector.register(connection, selectors.EVENT_READ, _Answer())
+            while len(found) < len(paths):
+                for ready, _ in selector.select():
+                    if ready.data.receive(ready.fileobj):
+                        selector.unregister(ready.fileobj)
+                        found.append(ready.data.body)
+        return found
 
-        async def one(key: str) -> Any:
-            return await (await obstore.get_async(client, key)).bytes_async()
 
-        return await asyncio.gather(*map(one, keys))
+class _Answer:
+    """An answer that is being received."""
+
+    def __init__(self) -> None:
+        self.body = bytearray()
+        self._came = -1
+
+    def receive(self, connection: socket.socket) -> bool:
+        """Receives what has arrived. Returns whether that is all."""
+        if self._came >= 0:
+            self._came += connection.recv_into(memoryview(self.body)[self._came :])
+        else:
+            head, _, rest = connection.recv(1 << 17).partition(b"\r\n\r\n")
+            if not head.startswith(b"HTTP/1.1 200 "):
+                raise RuntimeError(f"The server answered {head[:80]!r}")
+            self.body = bytearray(int(head.partition(b"Content-Length: ")[2].partition(b"\r\n")[0]))
+            self.body[: len(rest)] = rest
+            self._came = len(rest)
+        return self._came == len(self.body)
 
 
 class Zarr2Database(Zarr2):

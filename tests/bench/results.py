@@ -18,7 +18,7 @@ BEFORE = "before"
 LIMIT = "limit"
 """The engine that only decodes: a lower bound for every reader."""
 WIRE = "limit, S3"
-"""The client that only fetches: a lower bound for every reader of a bucket."""
+"""Plain sockets that only fetch: a lower bound for every reader of a bucket."""
 
 
 @dataclass(frozen=True)
