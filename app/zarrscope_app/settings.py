@@ -1,7 +1,8 @@
 """Stores the applications' settings: small text files in the platform's folder for the state of applications.
 
 $XDG_STATE_HOME/zarrscope (else ~/.local/state/zarrscope); %LOCALAPPDATA% on Windows; ~/Library/Application Support on
-macOS. If the folder cannot be read or written, that is not an error: nothing is stored then, and `unwritable` tells.
+macOS. If the folder cannot be read or written, or its disk is full, that is not an error: nothing is stored then, and
+`unwritable` tells.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ class FileSettings:
 
     def __init__(self, place: Path | None = None) -> None:
         self._place = place
+        self._failed = False
+        """Whether the last text could not be stored: a full disk, or a quota that is used up, shows in no mode."""
 
     def _file(self, name: str) -> Path:
         return (self._place or folder()) / f"{name}.json"
@@ -44,7 +47,8 @@ class FileSettings:
             return None
 
     def store(self, name: str, text: str) -> None:
-        """Replaces the file of a name atomically; only this user can read it. A failure is ignored."""
+        """Replaces the file of a name atomically; only this user can read it. A failure is not raised;
+        `unwritable` tells of it until a text is stored again."""
         try:
             file = self._file(name)
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -59,7 +63,9 @@ class FileSettings:
                     os.unlink(temporary)
                     raise
         except (OSError, RuntimeError):
-            return
+            self._failed = True
+        else:
+            self._failed = False
 
     def unwritable(self) -> str:
         """The folder of the files if nothing can be stored there; "" if it can be written, or could be created."""
@@ -68,7 +74,8 @@ class FileSettings:
         except RuntimeError:  # this user has no home
             return "~"
         there = next((each for each in (place, *place.parents) if each.exists()), place)
-        return "" if there.is_dir() and os.access(there, os.W_OK | os.X_OK) else str(place)
+        fit = not self._failed and there.is_dir() and os.access(there, os.W_OK | os.X_OK)
+        return "" if fit else str(place)
 
     def names(self, start: str) -> list[str]:
         """The sorted names, beginning with `start`, under which texts are stored."""

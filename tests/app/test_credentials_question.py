@@ -138,6 +138,50 @@ def test_the_window_shows_a_form(qtbot: Any) -> None:
     assert ask_credentials(session, parent) is None
 
 
+def test_the_window_still_offers_it_after_a_cancelled_answer(volume: str, qtbot: Any) -> None:
+    """The bar had gone with the dialog, and with it the sentence and the way to the question."""
+    from qtpy.QtWidgets import QPushButton
+
+    from zarrscope_app.presenters import MemorySettings
+    from zarrscope_app.presenters.commands import command
+    from zarrscope_app.qt.credentials import CredentialsDialog
+    from zarrscope_app.qt.window import Window
+
+    window = Window(MemorySettings())
+    qtbot.addWidget(window)
+    window.show()
+    window.open(volume)
+    qtbot.waitUntil(
+        lambda: "was denied" in window.error_bar.sentence or "403" in window.error_bar.sentence, timeout=60_000
+    )
+    told = window.error_bar.sentence
+
+    def offer() -> QPushButton | None:
+        found = window.error_bar.findChildren(QPushButton)
+        return next((b for b in found if b.text() == command("credentials").label and b.isVisible()), None)
+
+    button = offer()
+    assert button is not None
+    button.click()
+    dialog = window.findChild(CredentialsDialog)
+    assert dialog is not None
+    dialog.reject()
+    qtbot.wait(50)
+    assert window.error_bar.sentence == told
+    assert offer() is not None
+    button = offer()
+    assert button is not None
+    button.click()
+    again = next(each for each in window.findChildren(CredentialsDialog) if each.isVisible())
+    again.inputs["profile"].setCurrentText("lab")  # type: ignore[attr-defined]  # it has choices
+    again.accept()
+    session = window.workspace.current
+    assert session is not None
+    qtbot.waitUntil(lambda: session.state.status is SessionStatus.READY, timeout=60_000)
+    assert not window.error_bar.sentence
+    window.close()
+
+
 def test_a_notebook_gets_the_question_and_gives_the_answer(volume: str, mailbox: Mailbox) -> None:
     from zarrscope_app.jupyter.widget import Explorer
     from zarrscope_app.presenters import MemorySettings

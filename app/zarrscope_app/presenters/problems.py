@@ -109,6 +109,12 @@ class ProblemsPresenter:
         self.note = ""
         """A sentence about this computer, not about the hierarchy: it is not counted."""
 
+    def set_note(self, note: str) -> None:
+        """Sets `note`."""
+        if note != self.note:
+            self.note = note
+            self.changed.emit()
+
     @property
     def items(self) -> tuple[Problem, ...]:
         """The problems, followed by the differences from another hierarchy."""

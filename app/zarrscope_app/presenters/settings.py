@@ -18,7 +18,8 @@ class Settings(Protocol):
         """Stores a text under a name, in place of the former one."""
 
     def unwritable(self) -> str:
-        """The place where nothing can be stored; "" if texts outlive the process, or are not meant to."""
+        """The place where nothing can be stored, or where the last text could not be; "" if texts outlive the process,
+        or are not meant to."""
 
     def names(self, start: str) -> list[str]:
         """The names that begin with `start` and have a text."""

@@ -96,14 +96,14 @@ def _let_ctrl_c_through(application: QCoreApplication) -> None:
     arrived: list[int] = []
 
     def end() -> None:
-        """Closes all windows without asking; unsaved edits are kept for the next start. Texts that cannot be kept are
+        """Closes all windows without asking; unsaved edits are kept for the next start. Those that cannot be kept are
         written to the shell."""
         if arrived:
             timer.stop()
             from zarrscope_app.qt.closing import SECONDS_TO_STOP
 
             for window in _windows:
-                if lost := window.workspace.lost_texts():
+                if lost := window.workspace.keep_unsaved():
                     with contextlib.suppress(OSError):  # after SIGHUP there may be no shell any more
                         print(lost, file=sys.stderr, flush=True)
                 window.workspace.stop_jobs(SECONDS_TO_STOP)

@@ -88,7 +88,8 @@ class ErrorBar(QFrame):
         self._drop_offers()
         for label, act in offers:
             button = QPushButton(label)
-            button.clicked.connect(lambda _=False, act=act: self._accept(act))
+            # The bar stays until the act has changed what it tells: a dialog that it opens may be cancelled.
+            button.clicked.connect(lambda _=False, act=act: act())
             self._offers.append(button)
             self._row.insertWidget(self._row.indexOf(self._retry_button), button)
         self._retry_button.setVisible(retry is not None)
@@ -137,10 +138,6 @@ class ErrorBar(QFrame):
         self.clear()
         if retry is not None:
             retry()
-
-    def _accept(self, act: Callable[[], None]) -> None:
-        self.clear()
-        act()
 
     def _drop_offers(self) -> None:
         for button in self._offers:

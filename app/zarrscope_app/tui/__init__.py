@@ -72,6 +72,8 @@ def main(
     def tell() -> None:
         for fault in app.faults:  # faults that the application survived are reported now
             print(fault, file=stderr, flush=True)
+        if app.unkept:
+            print(app.unkept, file=stderr, flush=True)
 
     with Ending(app, tell, app.workspace.stop_jobs):
         app.run(mouse=found.mouse)

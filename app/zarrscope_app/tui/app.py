@@ -125,6 +125,7 @@ class Explorer(App[int]):
         """Called with the exit status when the application begins to leave (zarrscope_app.tui.ending)."""
         self.faults: list[str] = []
         """Tracebacks of exceptions that did not end the program."""
+        self.unkept = ""  # unsaved edits that could not be stored for the next start, as lines to print
         self._faults_in_a_row = 0
         self._repaint = CoalescedCall(self.post, self._paint)
         self._said: dict[str, Any] = {}
@@ -478,23 +479,20 @@ class Explorer(App[int]):
         return True
 
     def keep(self) -> None:
-        """Stores unsaved edits for the next start."""
-        for session in self.workspace.sessions:
-            session.keep_unsaved()
+        """Stores unsaved edits for the next start; what cannot be stored is then in `unkept`."""
+        self.unkept = self.workspace.keep_unsaved()
 
     def leave_at_once(self, code: int) -> None:
         """Stores unsaved edits for the next start, and leaves without asking."""
         try:
-            self._close_sessions()
+            self.keep()
+            self.on_unmount()
         finally:
             self.exit(return_code=code)
-
-    def _close_sessions(self) -> None:
-        for session in self.workspace.sessions:
-            session.close()
 
     async def action_quit(self) -> None:
         self.leave()
 
     def on_unmount(self) -> None:
-        self._close_sessions()
+        for session in self.workspace.sessions:
+            session.close()

@@ -74,6 +74,7 @@ class Rescue:
         self._stored: str | None = None
         """The drafts as last stored; None if there is no file."""
         self._busy = self._hidden = self._closed = False
+        self._outlived = self.outlives
         self._files = KeyedLocks()
         self._decided = self._done = 0
         """The number of the latest version of the file that was decided on, and of the one that is there."""
@@ -147,10 +148,17 @@ class Rescue:
 
         def done(_: JobResult[None]) -> None:
             self._busy, self._stored = False, drafts
+            self._tell_if_unkept()
             self._keep()
 
         write = self._version(drafts)
         self._owner.fetch(write, done)
+
+    def _tell_if_unkept(self) -> None:
+        """Emits `changed` if a write has shown that edits outlive the process no more, or do so again."""
+        if self._outlived != self.outlives:
+            self._outlived = self.outlives
+            self.changed.emit()
 
     def _drafts(self) -> str | None:
         """The drafts and the waiting texts as members of a JSON object; None if there are none."""

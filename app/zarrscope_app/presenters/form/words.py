@@ -63,6 +63,7 @@ READS_VALUES = "Reading the values from which the contrast of the channels follo
 WAITS = "Opened read-only. Open it for writing to apply the typed text. Save does so, too; a second Save writes it."
 WAITING_TEXTS = "Typed, waiting until it is open for writing:"
 WAITING_ACTS = "Chosen, waiting until it is open for writing:"
+NOT_SAVED = "Not saved, and not kept for the next start:"
 NOT_KEPT = "Typed or chosen while this was read-only, not saved and not kept for the next start:"
 _CHANGED = "Somebody else changed this meanwhile."
 INVALID_TEXTS = "Typed, not valid:"

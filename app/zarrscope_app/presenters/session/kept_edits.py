@@ -12,13 +12,20 @@ class KeepsEdits(SessionPart):
     """The part of a session that keeps unsaved edits for the next start, and offers those of an earlier session."""
 
     rescue: Rescue | None = None
+    _settings: Settings
 
     def keep_edits(self, settings: Settings) -> None:
         """Starts to store unsaved edits so that they outlive the process, and offers those of an earlier run."""
         self.rescue = Rescue(self.url, self.edit, self.owner, settings)
         self.rescue.changed.connect(self._refresh)
-        self.problems.note = _unkept(settings.unwritable())
+        self._settings = settings
+        self._say_if_unkept()
+        self.rescue.changed.connect(self._say_if_unkept)
         self._refresh()
+
+    def _say_if_unkept(self) -> None:
+        """Says among the problems whether nothing can be stored on this computer."""
+        self.problems.set_note(_unkept(self._settings.unwritable()))
 
     @property
     def keeps_unsaved(self) -> bool:

@@ -16,6 +16,7 @@ from zarrscope.stores.address import absolute_address
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.coalesce import Post
 from zarrscope_app.presenters.form import words
+from zarrscope_app.presenters.form.closing import unsaved_lines
 from zarrscope_app.presenters.jobs import stop_all
 from zarrscope_app.presenters.session.bookmarks import Bookmark, Bookmarks, bookmarked
 from zarrscope_app.presenters.session.dropped import Drop
@@ -203,12 +204,19 @@ class Workspace:
         for session in self.sessions:
             self.close(session)
 
-    def lost_texts(self) -> str:
-        """The actions chosen while a place was read-only, which the end of the process loses, and the texts typed
-        meanwhile if nothing can be kept for the next start; as lines to print, "" for none."""
+    def keep_unsaved(self) -> str:
+        """Stores unsaved edits for the next start, because the process is about to end. Returns what it cannot store,
+        as lines to print, "" for none: actions chosen while a place was read-only; if the settings cannot be written,
+        also the texts typed meanwhile, and all other edits."""
         lines = []
         for session in self.sessions:
-            texts = [] if session.keeps_unsaved else session.edit.waiting_texts
+            session.keep_unsaved()
+            kept = session.keeps_unsaved
+            if not kept and (drafts := session.edit.unsaved_drafts()):
+                lines.append(f"{strings.clean(without_numbers(session.url))}: {words.NOT_SAVED}")
+                edits = unsaved_lines(drafts, session.edit.diff_of_all().unified)
+                lines += [strings.clean(line, 2000) for line in edits]
+            texts = [] if kept else session.edit.waiting_texts
             if texts := [*texts, *session.edit.waiting_acts]:
                 lines.append(f"{strings.clean(without_numbers(session.url))}: {words.NOT_KEPT}")
                 lines += [f"  {strings.clean(path)}: {strings.clean(text, 2000)}" for path, text in texts]
