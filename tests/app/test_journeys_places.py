@@ -100,8 +100,8 @@ def travel(journey: Looking, fail: Callable[..., None], writable: bool) -> None:
     fail(False)
     journey.picture.retry()
     assert not journey.failed(), "it is being read"
-    # A tile fails with its first chunk; the others may fail only now, by pooled connections that do not know yet that
-    # they were reset: a client asks once here (`attempts`). Then a person clicks once more.
+    # With one attempt a request fails if it gets a pooled connection that was reset and does not know it yet. Then a
+    # person clicks once more.
     journey.until(lambda: journey.whole() or journey.failed())
     if journey.failed():
         journey.picture.retry()
@@ -165,10 +165,6 @@ def test_a_silent_store_is_named_and_need_not_be_waited_for(
             finally:
                 speak()
             journey.picture.retry()
-            # A request from before may still fail by the connection that was cut meanwhile; then a person clicks again.
-            journey.until(lambda: journey.whole() or journey.failed())
-            if journey.failed():
-                journey.picture.retry()
             journey.shows(2)
         finally:
             session.close()

@@ -68,7 +68,9 @@ class Wire:
                 near, _ = self._listener.accept()
             except OSError:
                 return
-            far = None if self._refuses else socket.create_connection(("127.0.0.1", self.to))
+            far = None
+            with suppress(OSError):  # the server may be too busy to accept it
+                far = None if self._refuses else socket.create_connection(("127.0.0.1", self.to))
             with self._guard:  # a connection that `refuse` did not close is in `_ends` when `cut` looks
                 if far is None or self._refuses:
                     for end in (near, far):

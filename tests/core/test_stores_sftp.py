@@ -347,6 +347,32 @@ def test_a_connection_that_broke_is_made_anew(sshd: list[str], values: Path, cab
     store.close()
 
 
+def test_a_session_that_ended_without_notice_is_replaced(sshd: list[str], values: Path, cable: Wire) -> None:
+    store, used, free = opened(sshd, values, port=cable.port), threading.Event(), threading.Event()
+    store._connection.submit(lambda channel: (used.set(), free.wait(60)))
+    assert used.wait(60)
+    cable.hold()
+    other = store._connection.submit(lambda channel: channel.stat(f"{values}/a/b").st_size)
+    while store._connection._session.opened < 2:
+        time.sleep(0.01)
+    cable.cut()
+    cable.release()
+    assert other.result(60) == len(VALUES["a/b"])
+    free.set()
+    store.close()
+
+
+def test_a_channel_may_be_asked_for_while_the_connection_breaks(sshd: list[str], cable: Wire) -> None:
+    store = opened(sshd, "/", port=cable.port)
+    transport = store._connection.submit(lambda channel: channel.get_channel().get_transport()).result(60)
+    asked: Any = type("Asked", (), {"set": lambda _: transport.channel_events.update({1 << 21: threading.Event()})})()
+    transport.channel_events[1 << 20] = asked
+    cable.cut()
+    transport.join(60)  # a failure of this thread fails the test
+    assert transport.sock._closed
+    store.close()
+
+
 def test_a_host_that_is_gone_is_an_error_that_names_it(sshd: list[str], values: Path, cable: Wire) -> None:
     store = opened(sshd, values, port=cable.port, timeout=20)
     assert store.get("a/b") == VALUES["a/b"]
@@ -412,10 +438,8 @@ def test_a_program_ends_though_the_host_is_silent(sshd: list[str], values: Path,
         "threading.Thread(target=store.get, args=('a/b',), daemon=True).start()\n"
         "next(iter(store.get_many([('a/b', None)] * 20, lambda: True)), None)\n"
     )
-    command = [
-        sys.executable, "-c", script, f"sftp://127.0.0.1:{cable.port}{values}",
-        repr(servers.sftp_options(sshd, cable.port)),
-    ]  # fmt: skip
+    options = repr(servers.sftp_options(sshd, cable.port))
+    command = [sys.executable, "-c", script, f"sftp://127.0.0.1:{cable.port}{values}", options]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdin is not None

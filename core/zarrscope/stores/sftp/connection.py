@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -117,7 +118,7 @@ class SFTPConnection:
             )
         else:
             failed = Unreadable(
-                f"The connection to {self.login.name} broke: {error or type(error).__name__}",
+                f"The connection to {self.login.name} broke: {str(error) or type(error).__name__}",
                 advice="Check the network, then try again.",
             )
         failed.__cause__ = cause(error)
@@ -125,7 +126,11 @@ class SFTPConnection:
 
     # ------------------------------------------------------------------ channels
     def _borrow(self) -> tuple[_Session, SFTPClient]:
-        """Takes a free channel, or opens one. Waits if all channels that the server allows are in use."""
+        """Takes a free channel, or opens one. Waits if all channels that the server allows are in use.
+
+        If the session turns out to have ended, a channel of a new one is opened, once.
+        """
+        closed, again = self._closed, True
         while True:
             session = self._connected()
             with self._changed:
@@ -149,13 +154,21 @@ class SFTPConnection:
                 self._end(session)
                 if isinstance(error, ZarrscopeError) or not isinstance(error, Exception):
                     raise
-                raise self._failed(error) from cause(error)
+                if isinstance(error, TimeoutError) or closed != self._closed or not again:
+                    raise self._failed(error) from cause(error)
+                again = False
 
     def _opened(self, session: _Session) -> SFTPClient:
         import paramiko
 
         seconds = self.network.timeout
-        channel = session.client.get_transport().open_session(timeout=seconds)
+        begun = time.monotonic()
+        try:
+            channel = session.client.get_transport().open_session(timeout=seconds)
+        except paramiko.SSHException as error:  # paramiko has no type for a server that says nothing
+            if time.monotonic() - begun >= seconds:
+                raise TimeoutError from error
+            raise
         try:
             channel.settimeout(seconds)
             channel.invoke_subsystem("sftp")

@@ -13,6 +13,7 @@ import socket
 import subprocess
 from collections.abc import Mapping
 from contextlib import suppress
+from threading import Event
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
@@ -21,6 +22,8 @@ from zarrscope.errors.confidential import cause
 from zarrscope.model.frozen import frozen
 
 if TYPE_CHECKING:
+    from _collections_abc import dict_values
+
     from paramiko import PKey, SSHClient
 
 _LOG = "zarrscope.sftp"
@@ -165,6 +168,15 @@ def _through(command: str) -> Proxied:
     return found
 
 
+class _OpeningChannels(dict[int, Event]):
+    """paramiko's events of the channels that are being opened. Its thread goes through them when the connection breaks;
+    a request may add one at that moment, at which the thread failed and left the socket open."""
+
+    def values(self) -> dict_values[int, Event]:
+        """The events at this moment."""
+        return self.copy().values()
+
+
 def connect(login: HostLogin, patience: float) -> SSHClient:
     """Connects and logs in; returns a paramiko.SSHClient. No step takes longer than `patience` seconds.
 
@@ -175,6 +187,7 @@ def connect(login: HostLogin, patience: float) -> SSHClient:
     def transport(*given: Any, **options: Any) -> object:
         made = paramiko.Transport(*given, **options)
         made.name = "zarrscope-sftp"
+        made.channel_events = _OpeningChannels()
         return made
 
     class Refusing(paramiko.MissingHostKeyPolicy):  # type: ignore[misc]  # paramiko has no types
@@ -236,6 +249,6 @@ def _failed(login: HostLogin, error: Exception) -> ZarrscopeError:
     if isinstance(error, TimeoutError):
         return Unreadable(f"{where} does not answer: it took too long", advice="Check the address and the network.")
     return Unreadable(
-        f"{where} could not be reached: {error or type(error).__name__}",
+        f"{where} could not be reached: {str(error) or type(error).__name__}",
         advice=f"Check the address and the network. Try in a terminal: sftp -P {login.port} {login.user}@{login.host}",
     )
