@@ -225,7 +225,7 @@ def test_the_edge_of_the_image_is_not_drawn_out_over_the_margin() -> None:
     before = np.full_like(rgb, 40)
     for shown in (steadied(rgb, None, 20), steadied(rgb, before, 20)):
         assert len({tuple(pixel) for pixel in shown[:, 6:].reshape(-1, 3).tolist()}) == 1
-        assert np.abs(shown[:, 6:].astype(int) - GROUND).max() <= 4  # older releases of Pillow choose other palettes
+        assert np.abs(shown[:, 6:].astype(int) - GROUND).max() <= 4  # the nearest grey of the palette
 
 
 def test_a_steadied_picture_takes_few_bytes() -> None:
@@ -286,6 +286,20 @@ def test_a_picture_of_many_colours_gets_those_that_it_has_most() -> None:
     dithered = np.abs(dithered_256(picture).astype(int) - picture)
     assert off.mean() < 0.3 * dithered.mean()
     assert np.abs(shown[61, 61] - (255, 255, 0)).max() < 8, "a small bright object keeps its colour"
+
+
+@pytest.mark.parametrize("size", [(8, 40), (24, 60), (40, 300), (64, 700)])
+def test_a_picture_of_many_similar_colours_is_drawn(size: tuple[int, int]) -> None:
+    """Dim noise, and noise of more colours than a palette is computed from; both lie in few cells of the cube of
+    colours."""
+    chance = np.random.default_rng(5)
+    for most in (9, 48):
+        picture = chance.integers(0, most, (*size, 3), np.uint8)
+        colors, numbers = palette(picture)
+        assert 64 <= len(colors) <= 256
+        assert numbers.shape == size
+        assert np.abs(colors[numbers].astype(int) - picture).max() <= most / 3
+        assert sixel(picture).startswith(f'\x1bP0;1;0q"1;1;{size[1]};{size[0]}#0;2;')
 
 
 def test_tmux_gets_it_wrapped() -> None:

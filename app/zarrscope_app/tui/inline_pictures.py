@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import heapq
 import zlib
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +21,8 @@ _CHUNK = 4096
 """The characters of base64 that the kitty protocol allows in one sequence."""
 MOST_COLORS = 256
 """The most colours of a picture of sixels; terminals have as many or more."""
+MOST_POINTS = 1 << 15
+"""The most colours of a picture from which its palette is computed without averaging some of them first."""
 
 
 def kitty(picture: Rgb, lines: int, columns: int, number: int = 7310) -> str:
@@ -83,38 +86,46 @@ def _band(masks: npt.NDArray[np.uint8], number: int) -> str:
 
 def palette(picture: Rgb) -> tuple[Rgb, npt.NDArray[np.uint8]]:
     """(colours, the number of the colour of each pixel): those of the picture, if they are at most MOST_COLORS, else
-    averages of similar ones. Similar colours are found by median cut (Heckbert 1982): the set with the largest extent,
-    weighted by its pixels, is halved."""
+    averages of similar ones. If the picture has more than MOST_POINTS colours, those with the same five highest bits
+    are averaged first."""
     exact = (picture.astype(np.int32) * (1 << 16, 1 << 8, 1)).sum(axis=2)
-    stated, numbers = np.unique(exact, return_inverse=True)
+    stated, found, weights = np.unique(exact, return_inverse=True, return_counts=True)
+    numbers = found.reshape(exact.shape)
+    points = np.stack([stated >> shift & 255 for shift in (16, 8, 0)], axis=1)
     if len(stated) <= MOST_COLORS:
-        colors = np.stack([stated >> shift & 255 for shift in (16, 8, 0)], axis=1).astype(np.uint8)
-        return colors, numbers.reshape(exact.shape).astype(np.uint8)
-    coarse = ((picture >> 3).astype(np.int32) * (1 << 10, 1 << 5, 1)).sum(axis=2)
-    counts = np.bincount(coarse.ravel(), minlength=1 << 15)
-    used = np.flatnonzero(counts)
-    weights = counts[used]
-    sums = [np.bincount(coarse.ravel(), picture[..., i].ravel(), 1 << 15)[used] for i in range(3)]
-    means = np.stack(sums, axis=1) / weights[:, None]
-    heap: list[tuple[float, int, npt.NDArray[np.intp]]] = [(0.0, 0, np.arange(len(used)))]
+        return points.astype(np.uint8), numbers.astype(np.uint8)
+    means = points.astype(np.float64)
+    if len(stated) > MOST_POINTS:
+        bins, places = np.unique((points >> 3) @ (1 << 10, 1 << 5, 1), return_inverse=True)
+        sums = [np.bincount(places, weights * part, len(bins)) for part in points.T]
+        weights = np.bincount(places, weights, len(bins))
+        means = np.stack(sums, axis=1) / weights[:, None]
+        numbers = places[numbers]
+    sets = _halved(means, weights)
+    table = np.zeros(len(means), np.uint8)
+    for number, members in enumerate(sets):
+        table[members] = number
+    colors = [np.average(means[members], axis=0, weights=weights[members]) for members in sets]
+    return np.rint(colors).astype(np.uint8), table[numbers]
+
+
+def _halved(points: npt.NDArray[np.float64], weights: npt.NDArray[Any]) -> list[npt.NDArray[np.intp]]:
+    """At most MOST_COLORS sets of similar points, by median cut (Heckbert 1982): the set with the largest extent,
+    weighted by its pixels, is halved, until each set is one point."""
+    heap: list[tuple[float, int, npt.NDArray[np.intp]]] = [(-1.0, 0, np.arange(len(points)))]
     made = 0
-    while len(heap) < MOST_COLORS:
+    while len(heap) < MOST_COLORS and heap[0][0] < 0:
         _, _, members = heapq.heappop(heap)
-        widest = int(np.ptp(means[members], axis=0).argmax())
-        members = members[means[members, widest].argsort()]
+        widest = int(np.ptp(points[members], axis=0).argmax())
+        members = members[points[members, widest].argsort()]
         below = weights[members].cumsum()
         at = min(max(1, int(np.searchsorted(below, below[-1] / 2))), len(members) - 1)
         for half in (members[:at], members[at:]):
             made += 1
-            extent = float(np.ptp(means[half], axis=0).max())
+            extent = float(np.ptp(points[half], axis=0).max())
             # The square root keeps colours of few pixels, such as small bright objects, apart from each other.
             heapq.heappush(heap, (-extent * float(weights[half].sum()) ** 0.5, made, half))
-    table = np.zeros(1 << 15, np.uint8)
-    colors = np.zeros((MOST_COLORS, 3), np.uint8)
-    for number, (_, _, members) in enumerate(heap):
-        table[used[members]] = number
-        colors[number] = np.rint(np.average(means[members], axis=0, weights=weights[members]))
-    return colors, table[coarse]
+    return [members for _, _, members in heap]
 
 
 def through_tmux(told: str) -> str:
