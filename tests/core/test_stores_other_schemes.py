@@ -236,12 +236,18 @@ def test_the_reason_of_a_failure_is_said_in_short(error: Exception, kind: type[E
     assert "NameResolution" not in str(found)
 
 
+class HttpResponseError(OSError):
+    """As in azure.core."""
+
+    def __init__(self, status_code: int) -> None:
+        super().__init__("Server failed to authenticate the request")
+        self.status_code = status_code
+
+
 @pytest.mark.parametrize("status", [401, 403])
 def test_an_error_of_azure_says_that_access_is_denied(status: int) -> None:
     """adlfs raises HttpResponseError of azure.core, which is no PermissionError."""
-    error = OSError("Server failed to authenticate the request")
-    error.status_code = status  # type: ignore[attr-defined]  # as azure.core does
-    found = OtherStore("elsewhere://host/x.zarr")._failed(error, "")
+    found = OtherStore("elsewhere://host/x.zarr")._failed(HttpResponseError(status), "")
     assert isinstance(found, Denied)
     assert "credentials" in (found.advice or "")
 

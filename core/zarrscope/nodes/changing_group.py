@@ -5,7 +5,7 @@ Names and results are those of zarr-python 3. Specification: as for the methods 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from zarrscope.errors import Exists, NotFound
@@ -125,16 +125,9 @@ class ChangingGroup:
         >>> h.root.require_group("images") == h.root.require_group("images")
         True
         """
-        path = path_beneath(self, name)
-        try:
-            found = self.hierarchy.open_node(path)
-        except NotFound:
-            try:
-                return self.create_group(name)
-            except Exists:  # somebody else has just created it
-                found = self.hierarchy.open_node(path)
+        found, _ = _required(self, name, lambda: self.create_group(name))
         if found.kind != "group":
-            raise TypeError(f"{path} is an array, not a group")
+            raise TypeError(f"{found.path} is an array, not a group")
         made: Self = found
         return made
 
@@ -181,20 +174,14 @@ class ChangingGroup:
         >>> h.root.require_array("a", shape=4, dtype="u1") == h.root.require_array("a", shape=4, dtype="u2")
         True
         """
-        path = path_beneath(self, name)
-        try:
-            found = self.hierarchy.open_node(path)
-        except NotFound:
-            try:
-                return self.create_array(name, shape=shape, dtype=dtype, **options)
-            except Exists:  # somebody else has just created it
-                found = self.hierarchy.open_node(path)
+        found, is_new = _required(self, name, lambda: self.create_array(name, shape=shape, dtype=dtype, **options))
         if found.kind != "array":
-            raise TypeError(f"{path} is a group, not an array")
-        from zarrscope.nodes.create import need_fitting
-
+            raise TypeError(f"{found.path} is a group, not an array")
         made: Array = found
-        need_fitting(path, made.shape, made.dtype, shape, dtype, exact=exact)
+        if not is_new:
+            from zarrscope.nodes.create import need_fitting
+
+            need_fitting(made.path, made.shape, made.dtype, shape, dtype, exact=exact)
         return made
 
     def __delitem__(self, path: str) -> None:
@@ -202,6 +189,18 @@ class ChangingGroup:
         from zarrscope.nodes.edit import erase
 
         erase(self.hierarchy._nodes, clean_path(path_beneath(self, path)))
+
+
+def _required(group: ChangingGroup, name: str, create: Callable[[], Any]) -> tuple[Any, bool]:
+    """The node of that name beneath a group, and whether `create` has created it now."""
+    path = path_beneath(group, name)
+    try:
+        return group.hierarchy.open_node(path), False
+    except NotFound:
+        try:
+            return create(), True
+        except Exists:  # somebody else has just created it
+            return group.hierarchy.open_node(path), False
 
 
 def path_beneath(group: ChangingGroup, path: str) -> str:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 import os
 import platform
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -27,6 +26,7 @@ from zarrscope.model.frozen import frozen
 from zarrscope.nodes.document_keys import attributes_pointer
 from zarrscope.nodes.mending import whole_document
 from zarrscope.runtime.keyed_locks import KeyedLocks
+from zarrscope.runtime.process import runs
 from zarrscope.runtime.threads import JobResult, Owner
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form.draft import Draft, differences
@@ -323,12 +323,4 @@ def _change(told: Sequence[Any]) -> tuple[str, str | None]:
 def _runs(process: int, host: str) -> bool:
     """Whether another process of the machine `host` still runs; False if this cannot be found out: on another machine,
     and on Windows."""
-    if host != platform.node() or sys.platform == "win32" or process == os.getpid():
-        return False
-    try:
-        os.kill(int(process), 0)
-    except PermissionError:
-        return True
-    except (OSError, OverflowError):
-        return False
-    return True
+    return host == platform.node() and process != os.getpid() and runs(int(process)) is True

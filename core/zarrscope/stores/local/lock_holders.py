@@ -14,6 +14,7 @@ import re
 import sys
 from contextlib import suppress
 
+from zarrscope.runtime.process import runs
 from zarrscope.runtime.waits import LockHolder
 
 _LINE = re.compile(r"^\d+: FLOCK\s+\w+\s+\w+\s+(\d+) ([0-9a-f]+):([0-9a-f]+):(\d+) ", re.MULTILINE)
@@ -39,23 +40,10 @@ def leave_note(path: str) -> None:
 def holder_in_note(path: str) -> LockHolder:
     """The process that left a note, if it still runs; process 0 if there is no such note."""
     process, _, program = _text(path).partition("\n")
-    if not process.isdecimal() or not _runs(int(process)):
+    # Where it is unknown whether the process runs, on Windows, the next holder overwrites the note.
+    if not process.isdecimal() or runs(int(process)) is False:
         return LockHolder()
     return LockHolder(int(process), program.strip())
-
-
-def _runs(process: int) -> bool:
-    """Whether a process exists. On Windows signal 0 would end it; there only its own user has locks, whose next holder
-    overwrites the note."""
-    if sys.platform == "win32":
-        return True
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:  # it belongs to another user
-        return True
-    return True
 
 
 def _described(process: int) -> LockHolder:
