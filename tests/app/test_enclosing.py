@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -131,11 +132,11 @@ def test_every_format(tmp_path: Path, workspace: Workspace, mailbox: Mailbox, di
     place = made(tmp_path / ("x.n5" if dialect == "n5" else "x.zarr"), dialect)
     session = shown(workspace, mailbox, f"{place}{path}")
     assert (session.url, session.state.path) == (str(place), path)
-    assert session.state.facts.startswith(f"Opened {place.name}, which contains this node · "), session.state.facts
+    assert session.state.facts.startswith(f"Part of {place.name} · "), session.state.facts
     mailbox.run_until(lambda: session.tree.find(path) is not None, SECONDS)
     session.select("/")
     mailbox.run_until(lambda: settled(session), SECONDS)
-    assert "contains" not in session.state.facts
+    assert "Part of" not in session.state.facts
 
 
 def test_python_keeps_to_the_node(place: Path) -> None:
@@ -186,7 +187,7 @@ def test_a_folder_of_hierarchies_encloses_none(tmp_path: Path, workspace: Worksp
     made(tmp_path / "folder.zarr" / "x")
     session = shown(workspace, mailbox, str(tmp_path / "folder.zarr" / "x"))
     assert (session.url, session.state.path) == (str(tmp_path / "folder.zarr" / "x"), "/")
-    assert "contains" not in session.state.facts
+    assert "Part of" not in session.state.facts
 
 
 @pytest.mark.parametrize("beneath", ["c", "c/0", "c/0/0", "zarr.json", "nothing"])
@@ -233,7 +234,7 @@ def test_one_hierarchy_is_open_once(place: Path, workspace: Workspace, mailbox: 
     assert workspace.current is first
     assert told
     assert first.state.path == "/images/b"
-    assert "contains this node" in first.state.facts
+    assert "Part of " in first.state.facts
 
 
 def test_the_given_address_brings_its_node_again(place: Path, workspace: Workspace, mailbox: Mailbox) -> None:
@@ -308,3 +309,19 @@ def test_elsewhere_the_name_says_where_a_hierarchy_begins(
         assert session.url == f"{server.url}/data/{name}{'' if url else path}"
         assert session.state.path == (path if url else "/")
         mailbox.run_until(lambda: session.tree.find(session.state.path) is not None, SECONDS)
+
+
+@pytest.mark.needs("qt")
+def test_a_window_of_1000_pixels_has_room_for_the_sentence(qtbot: Any, tmp_path: Path) -> None:
+    from qt_robot import QtRobot
+
+    place = made(tmp_path / "2026-11-29 cells.zarr")
+    robot = QtRobot(qtbot)
+    robot.window.resize(1000, 700)
+    try:
+        robot.open(f"{place}/images/b/a")
+        facts = robot.window.address.facts
+        robot.wait(lambda: "Part of 2026-11-29 cells.zarr" in facts.text(), "the sentence")
+        assert not facts.toolTip(), "nothing is left out"
+    finally:
+        robot.close()

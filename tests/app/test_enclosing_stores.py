@@ -79,7 +79,7 @@ def test_a_node_of_a_repository(repository: Path, mailbox: Mailbox, path: str) -
         assert as_array(h["/g/a"])[...].tolist() == [65, 66]
     url, node, facts = shown(mailbox, f"{repository}/{path}")
     assert (url, node) == (str(repository), f"/{path}")
-    assert facts.startswith("Opened repo, which contains this node"), facts
+    assert facts.startswith("Part of repo · "), facts
     listed = CliRunner().invoke(cli, ["ls", f"{repository}/g"])
     assert listed.exit_code == 0, listed.output
     assert "a" in listed.output.split(), listed.output

@@ -130,7 +130,7 @@ def check(session: Session, text: str, path: str) -> None:
     assert not session.url.endswith(path) or path == "/", (text, session.url)
     assert state.address == session.url + path.rstrip("/"), text
     assert [at for _, at in state.crumbs][-1] == path, text
-    assert ("which contains this node" in state.facts) is names_node_alone(text, path), (text, state.facts)
+    assert ("Part of " in state.facts) is names_node_alone(text, path), (text, state.facts)
 
 
 def expanded_to(session: Session, path: str) -> bool:

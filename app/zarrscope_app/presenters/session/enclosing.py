@@ -81,8 +81,8 @@ class OpensEnclosing(SessionPart):
             return
         if around:
             inside = around.startswith(before)
-            told = "the only file of the folder" if inside else "which contains this node"
-            self._note = (self.entry, f"Opened {place_name(around)}, {told}")
+            name = place_name(around)
+            self._note = (self.entry, f"Opened {name}, the only file of the folder" if inside else f"Part of {name}")
             if not inside and self._wanted is not None:
                 self._wanted = entry + self._wanted
             self.url = public(around)
