@@ -48,7 +48,7 @@ def chunks(url: str, node: str | None, which: str | None, most: int, as_json: bo
       zarrscope chunks cells.zarr 0 --list missing
       zarrscope chunks cells.zarr 0 --json
     """
-    _, array = opened(url, node, **how)
+    _, array = opened(url, node, descend=True, **how)
     if array.kind != "array":
         raise Failed(f"{array.path} is a group. Name one of its arrays, or use zarrscope stats {url}.")
     inventory = _taken(array)

@@ -347,11 +347,18 @@ def tell_about(hierarchy: Hierarchy) -> None:
 
 
 def opened(
-    url: str, node: str | None = None, *, write: bool = False, missing_is_fill: bool = False, **how: Any
+    url: str,
+    node: str | None = None,
+    *,
+    write: bool = False,
+    missing_is_fill: bool = False,
+    descend: bool = False,
+    **how: Any,
 ) -> tuple[Hierarchy, Group | Array]:
     """Opens the hierarchy at `url` and prints its warnings.
 
     Returns the hierarchy and a node of it: the one that `node` names, else the one that `url` names, else the root.
+    With `descend`, the only hierarchy in a plain folder stands for the root of the folder, and its name is printed.
     """
     import zarrscope
 
@@ -364,7 +371,14 @@ def opened(
             error.advice = swapped_sentence(url, node)
         raise
     tell_about(hierarchy)
-    found = hierarchy[place(hierarchy, node)]
+    path = place(hierarchy, node)
+    if descend and node is None and path == "/":
+        from zarrscope.nodes.enclosing import only_node_in
+
+        path = only_node_in(hierarchy)
+        if path != "/":
+            say(f"The only hierarchy in this folder is {path[1:]}.")
+    found = hierarchy[path]
     for warning in demands_above(hierarchy, found.path):
         say(f"Warning: {warning}")
     return hierarchy, found

@@ -139,7 +139,7 @@ def _view(
     from zarrscope_app.presenters.session.painted import painted
 
     if view is None:
-        _, found = opened(url, node)
+        _, found = opened(url, node, descend=True)
         view = {"url": url, "path": found.path}
     opener = partial(open_place, lenient=how["lenient"], fallbacks=how["fallbacks"])
     fill = how["missing_is_fill"]
@@ -162,7 +162,7 @@ def _values(
     from zarrscope_app.presenters.session.exporting import prepared_copy, prepared_values
 
     parts = parse_selection(selection)
-    hierarchy, found = opened(url, node, **how)
+    hierarchy, found = opened(url, node, descend=True, **how)
     if what == "node" and chosen.id == "zarr":
         return prepared_copy(hierarchy, found.path, out), {"shape": None, "dtype": None, "nbytes": None}
     try:

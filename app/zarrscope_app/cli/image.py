@@ -102,7 +102,7 @@ def _opened(url: str, urls: Sequence[str], write: bool = False) -> tuple[Hierarc
     from zarrscope.errors import NotFound, ZarrscopeError
 
     try:
-        return opened(url, write=write)
+        return opened(url, write=write, descend=True)
     except NotFound:
         if url == urls[0]:
             raise

@@ -50,7 +50,7 @@ def read(url: str, node: str | None, selection: str | None, output: str | None, 
     if node is not None and selection is None and is_index(node):
         raise click.UsageError(index_sentence(node))
     parts = parse_selection(selection)
-    _, array = opened(url, node, **how)
+    _, array = opened(url, node, descend=True, **how)
     if array.kind != "array":
         raise Failed(f"{array.path} is a group. Name one of its arrays; zarrscope ls {url} lists them.")
     if output and output != "-" and not output.endswith(".npy"):
@@ -139,7 +139,7 @@ def render(
     from zarrscope_app.cli.drawing import ImageDrawing, image_to_draw
 
     parts = parse_selection(selection)
-    _, found = opened(url, node, **how)
+    _, found = opened(url, node, descend=True, **how)
     image = image_to_draw(found, url)
     picture = ImageDrawing(image, placed(parts, found), size, level, labels).paint()
     write_whole(output, png(picture))

@@ -78,7 +78,7 @@ def show(
       zarrscope show cells.zarr --image ascii --columns 60 > cells.txt
     """
     parts = parse_selection(selection)
-    _, found = opened(url, node, **how)
+    _, found = opened(url, node, descend=True, **how)
     part = placed(parts, found)
     room = _room(columns, lines)
     with _asked(drawing) as terminal:
