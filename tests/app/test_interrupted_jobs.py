@@ -28,9 +28,10 @@ def held(jobs, name, work, *answers):
     return run(jobs, name, waits, *answers)
 JobsPresenter.run = held
 """
-"""Jobs wait at their first report until they are stopped, and stop late."""
+"""Jobs wait at their first report until they are stopped, and stop late: the end of the interpreter alone waits for
+less."""
 
-WINDOW = f"""LATE = 3  # the end of the interpreter alone waits for less
+WINDOW = f"""LATE = 3
 {HELD}
 from qtpy.QtCore import QTimer
 from qtpy.QtWidgets import QApplication
@@ -54,7 +55,7 @@ timer.timeout.connect(go_on)
 timer.start(20)
 sys.exit(qt.main([sys.argv[1]]))
 """
-TERMINAL = f"""LATE = 0.5
+TERMINAL = f"""LATE = 2
 {HELD}
 from zarrscope_app.cli import main
 sys.exit(main(["tui", sys.argv[1]]))

@@ -54,7 +54,7 @@ def main(
 
         found = looking.result()
         from zarrscope_app.tui.app import Explorer
-        from zarrscope_app.tui.ending import Ending
+        from zarrscope_app.tui.ending import JOB_SECONDS, Ending
 
         tune_interpreter()
     how: dict[str, Any] = {"writable": writable, "follow_links": follow_links, "missing_is_fill": missing_is_fill}
@@ -78,6 +78,7 @@ def main(
     with Ending(app, tell, app.workspace.stop_jobs):
         app.run(mouse=found.mouse)
         tell()
+    app.workspace.stop_jobs(JOB_SECONDS)  # after `Ending`, so that Ctrl+C ends this wait, too
     return app.return_code or int(bool(app.faults))
 
 

@@ -28,7 +28,7 @@ LOOK_SECONDS = 0.5
 """Seconds between two checks whether the terminal still exists."""
 KEEP_SECONDS = 1.0
 """The most seconds for storing unsaved edits without a terminal, before the process ends."""
-JOB_SECONDS = 2.0
+JOB_SECONDS = 5.0
 """The most seconds for running jobs to remove their unfinished files, before the process ends."""
 QUIT_SECONDS = 3.0
 """The most seconds for the application to restore its terminal."""
