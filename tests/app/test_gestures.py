@@ -77,19 +77,22 @@ def opened(qtbot: Any) -> Open:
     return lambda url: Task(qtbot, url)
 
 
-@pytest.mark.parametrize("count", [12, 30])
-def test_a_channel_is_found_by_its_name(opened: Open, tmp_path: Path, count: int) -> None:
+@pytest.mark.parametrize(("count", "name"), [(12, "CD45"), (30, "CD45"), (12, "CD68"), (30, "PD1")])
+def test_a_channel_is_found_by_its_name(opened: Open, tmp_path: Path, count: int, name: str) -> None:
     image(tmp_path / "many.zarr", (*NAMES, *(f"marker {i}" for i in range(count - len(NAMES)))))
     task = opened(str(tmp_path / "many.zarr"))
     shown = task.session.slice
     task.hand.press("Ctrl+Shift+F")
-    task.hand.type("cd45")
+    task.hand.type(name.lower())
     panel = task.window.channels
-    assert [row.isVisible() for row in panel._rows] == ["CD45" in c.label for c in shown.state.channels]
+    assert [row.isVisible() for row in panel._rows] == [name in c.label for c in shown.state.channels]
+    # A person is slower than the layout, which makes the panel as short as the rows that are left.
+    task.wait(lambda: panel.widget().height() <= panel.viewport().height(), "the found rows")
     task.hand.press("Return")
-    task.wait(lambda: [c.label for c in shown.state.channels if c.visible] == ["CD45"], "the channel alone")
-    row = panel._rows[NAMES.index("CD45")]
-    task.wait(lambda: not row.visibleRegion().isEmpty() and all(r.isVisible() for r in panel._rows), "its row")
+    task.wait(lambda: [c.label for c in shown.state.channels if c.visible] == [name], "the channel alone")
+    row = panel._rows[NAMES.index(name)]
+    task.wait(lambda: all(r.isVisible() for r in panel._rows), "all rows")
+    task.wait(lambda: row.visibleRegion().boundingRect() == row.rect(), "the whole row")
     assert task.window.image.canvas.hasFocus(), "the keys act on the picture again"
     task.ends("Find a channel by its name")
 
@@ -119,7 +122,7 @@ def test_with_few_channels_the_search_comes_when_it_is_asked_for(opened: Open, t
 
 
 def test_three_images_are_mended_saved_and_undone(opened: Open, folder: Path) -> None:
-    """Nothing is written by the first Ctrl+S, which opens the place for writing; the second one writes all three."""
+    """Ctrl+A leads into the common form. Nothing is written before Ctrl+S, which opens the place for writing, too."""
     from zarrscope_app.presenters import EditStatus
 
     before = stored(folder)
@@ -127,19 +130,15 @@ def test_three_images_are_mended_saved_and_undone(opened: Open, folder: Path) ->
     edit = task.session.edit
     task.wait(lambda: task.shows("/c.zarr"), "the tree")
     task.hand.press("Ctrl+A")
-    task.hand.press("Return")
-    task.wait(lambda: len(edit.state.sections) > 1, "the form")
-    assert edit.state.title == "Attributes of 3"
     form = task.window.form.sections
     task.wait(lambda: "size/1" in form.editors and form.editors["size/1"].hasFocus(), "the first field")
+    assert edit.state.title == "Attributes of 3"
     task.hand.type("0.5")
     task.hand.press("Ctrl+Down")
     task.hand.type("DAPI")
-    task.hand.press("Ctrl+S")
-    task.wait(lambda: edit.state.can_save and len(edit.dirty_paths) == 3 and edit.state.changes == 9, "writing")
     assert stored(folder) == before, "nothing is written yet"
     task.hand.press("Ctrl+S")
-    task.wait(lambda: edit.state.status is EditStatus.CLEAN, "the save")
+    task.wait(lambda: task.session.state.writable and edit.state.status is EditStatus.CLEAN, "the save")
     assert mended(folder) == {(0.5, "DAPI")}
     task.ends("Correct a pixel size and a channel's name in three images, and save")
 

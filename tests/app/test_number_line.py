@@ -38,6 +38,60 @@ def test_a_double_click_selects_the_whole_number(qtbot: Any, number: str) -> Non
     assert selected(qtbot, line, with_unit, len(number) + 2) == "nm"
 
 
+@pytest.mark.parametrize(("text", "typed"), [("1", "0.108"), ("0.432", "0.108"), ("500 nm", "0.108 nm"), ("", "0.108")])
+def test_the_first_click_selects_the_number_that_typing_replaces(qtbot: Any, text: str, typed: str) -> None:
+    """A click between the digits and a typed number would give another number: 1 and 0.108 give 10.108."""
+    from qtpy.QtCore import Qt
+
+    _window, line = field(qtbot, text)
+    qtbot.mouseClick(line, Qt.MouseButton.LeftButton)
+    qtbot.keyClicks(line, "0.108")
+    assert line.text() == typed
+    qtbot.mouseClick(line, Qt.MouseButton.LeftButton)
+    assert not line.selectedText(), "a second click puts the cursor into the number"
+
+
+def test_the_first_click_into_a_name_puts_the_cursor_there(qtbot: Any) -> None:
+    from qtpy.QtCore import QPoint, Qt
+
+    _window, line = field(qtbot, "CD45")
+    qtbot.mouseClick(line, Qt.MouseButton.LeftButton, pos=QPoint(line.width() - 4, line.height() // 2))
+    qtbot.keyClicks(line, "RO")
+    assert line.text() == "CD45RO"
+
+
+def test_a_part_that_is_marked_with_the_mouse_stays_marked(qtbot: Any) -> None:
+    from qtpy.QtCore import QPoint, Qt
+
+    _window, line = field(qtbot, "123456")
+    line.setCursorPosition(3)
+    middle = QPoint(line.cursorRect().center().x(), line.height() // 2)
+    qtbot.mousePress(line, Qt.MouseButton.LeftButton, pos=QPoint(4, line.height() // 2))
+    qtbot.mouseMove(line, middle)
+    qtbot.mouseRelease(line, Qt.MouseButton.LeftButton, pos=middle)
+    assert line.selectedText() == "123"
+
+
+def field(qtbot: Any, text: str) -> tuple[Any, Any]:
+    """A window, and a field with a text in it, below another one that has the keyboard focus."""
+    from qtpy.QtWidgets import QLineEdit, QVBoxLayout, QWidget
+
+    from zarrscope_app.qt.number_line import NumberLine
+
+    window = QWidget()
+    column = QVBoxLayout(window)
+    above, line = QLineEdit(), NumberLine()
+    for each in (above, line):
+        column.addWidget(each)
+    line.setText(text)
+    qtbot.addWidget(window)
+    window.show()
+    window.activateWindow()
+    above.setFocus()
+    qtbot.waitUntil(above.hasFocus)
+    return window, line
+
+
 def test_names_are_selected_by_words(qtbot: Any) -> None:
     from zarrscope_app.qt.number_line import NumberLine
 

@@ -234,7 +234,7 @@ def test_what_is_typed_into_a_place_open_for_reading_waits(
     assert shown["size/2"] == "0.5", "y and x are alike"
     s.edit.edit("size/1", "much")
     s.edit.edit("size/1", "0.5")
-    assert "Open it for writing" in s.edit.state.sentence
+    assert "Save opens it for writing" in s.edit.state.sentence
     s.set_writable(True)
     mailbox.run_until(lambda: s.edit.state.status is EditStatus.DIRTY, SECONDS)
     assert [field(s, f"size/{i}").text for i in range(3)] == ["3", "0.5", "0.5"]
@@ -371,7 +371,7 @@ def test_in_the_window_errors_stand_beside_their_field(qtbot: Any, place: str) -
     z.setFocus()
     z.selectAll()
     qtbot.keyClicks(z, "4")
-    assert "Open it for writing" in session.edit.state.sentence
+    assert "Save opens it for writing" in session.edit.state.sentence
     session.set_writable(True)
     qtbot.waitUntil(lambda: session.edit.state.changes > 0, timeout=SECONDS * 1000)
     z = form.editors["size/0"]

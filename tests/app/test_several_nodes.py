@@ -233,7 +233,7 @@ def test_edits_stay_while_one_looks_elsewhere(session: Callable[..., Session], m
 def test_what_is_typed_read_only_waits_for_all(session: Callable[..., Session], place: Path, mailbox: Mailbox) -> None:
     s = session(writable=False)
     typed(s, "channel 0", "nuclei")
-    assert "Open it for writing" in s.edit.state.sentence
+    assert "Save opens it for writing" in s.edit.state.sentence
     assert fields(s)["channel 0"].text == "nuclei"
     s.set_writable(True)
     settled(s, mailbox, EditStatus.DIRTY)

@@ -37,7 +37,7 @@ from zarrscope_app.presenters.layers import unwritten_labels
 from zarrscope_app.presenters.layers.layer_kinds import planner
 from zarrscope_app.presenters.layers.layer_part import cut
 from zarrscope_app.presenters.layers.presenter import Layer, Layers, not_added
-from zarrscope_app.presenters.session.actions import open_name, perform
+from zarrscope_app.presenters.session.actions import open_name, perform, review
 from zarrscope_app.presenters.session.open_places import OpenPlaces
 from zarrscope_app.presenters.session.opening import target_of
 from zarrscope_app.presenters.session.state_text import decode_view, is_view
@@ -335,7 +335,8 @@ class Explorer(QWidget):
     def _asked(self, command: str) -> None:
         if command in ("save", "review", "writable"):
             self.form.commit()
-        if command == "review":
+        if command == "review" and self.session is not None:
+            review(self.session)
             self.form.show_diff(True)
         elif command == "credentials":
             ask_credentials(self.session, self)

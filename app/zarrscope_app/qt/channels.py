@@ -143,9 +143,17 @@ class ChannelsPanel(QScrollArea):
         number = self._presenter.show_named(self.search.text()) if self._presenter is not None else None
         if number is not None:
             self.search.clear()
-            self._column.activate()
-            self.ensureWidgetVisible(self._rows[number])
+            self._show_row(self._rows[number])
             self.left.emit()
+
+    def _show_row(self, row: ChannelRow) -> None:
+        """Scrolls to a row. The panel, as short as the rows that were left, first grows for all of them."""
+        inside, viewport = self.widget(), self.viewport()
+        assert inside is not None
+        assert viewport is not None
+        self._column.activate()
+        inside.resize(inside.width(), max(viewport.height(), inside.minimumSizeHint().height()))
+        self.ensureWidgetVisible(row)
 
     def _changed(self) -> None:
         assert self._presenter is not None

@@ -284,11 +284,11 @@ class AttributesPane(QWidget):
             ("add", editable),
             ("undo", state.can_undo),
             ("redo", state.can_redo),
-            ("review", state.changes > 0),
+            ("review", state.changes > 0 or state.waits),
             ("save", self.can_save),
         ):
             self._buttons[name].setEnabled(enabled)
-            self._buttons[name].setVisible(editable or (name == "save" and state.waits))
+            self._buttons[name].setVisible(editable or (name in ("review", "save") and state.waits))
         for name in ("add", "remove"):
             self._buttons[name].setVisible(editable and page is None)
         self._current_changed()

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from zarrscope_app.presenters import ROOT, RootsPresenter, RowState, TreePresenter, TreeRow
 from zarrscope_app.presenters.commands import LABELS
 from zarrscope_app.qt.toolkit.core import QItemSelectionModel, QModelIndex, QPoint, QRect, Qt, Signal
-from zarrscope_app.qt.toolkit.gui import QFocusEvent, QKeyEvent, QKeySequence, QPainter
+from zarrscope_app.qt.toolkit.gui import QFocusEvent, QKeyEvent, QKeySequence, QMouseEvent, QPainter
 from zarrscope_app.qt.toolkit.widgets import (
     QAbstractItemView,
     QHeaderView,
@@ -38,6 +38,9 @@ class TreePane(QWidget):
     opened = Signal(str)
     together_opened = Signal()
     """Emitted after `opened` if several nodes are selected."""
+    together_chosen = Signal()
+    """Emitted when several nodes were selected by a click with Shift or Ctrl, or by Ctrl+A. With Shift and an arrow key
+    more may follow."""
     renamed = Signal(str, str)
     selected = Signal(list)
     """Emits the paths of the nodes that are selected together, in the order of the tree."""
@@ -62,6 +65,7 @@ class TreePane(QWidget):
         self.view.activated.connect(self._activated)
         self.view.end_wanted.connect(self._go_to_end)
         self.view.all_wanted.connect(self._expand_all)
+        self.view.chosen_together.connect(self._chosen_together)
         self.view.clicked.connect(self._clicked)
         self.view.expanded.connect(lambda index: self._fold(index, True))
         self.view.collapsed.connect(lambda index: self._fold(index, False))
@@ -317,6 +321,10 @@ class TreePane(QWidget):
             if len(self.together) > 1:
                 self.together_opened.emit()
 
+    def _chosen_together(self) -> None:
+        if len(self.together) > 1:
+            self.together_chosen.emit()
+
     def _fold(self, index: QModelIndex, open: bool) -> None:
         row = self.model.row_of(index) if self.model is not None else None
         if row is not None and self._presenter is not None and self._presenter.row(row.id).expanded != open:
@@ -372,6 +380,8 @@ class _RowPainter(QStyledItemDelegate):
 class _View(kept_lock.TreeView):
     end_wanted = Signal()
     all_wanted = Signal()
+    chosen_together = Signal()
+    """Emitted after a gesture that selects several rows at once."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -448,6 +458,13 @@ class _View(kept_lock.TreeView):
         super().focusInEvent(event)
         self.taking_focus = False
 
+    def mouseReleaseEvent(self, event: QMouseEvent | None) -> None:
+        assert event is not None
+        super().mouseReleaseEvent(event)
+        extends = Qt.KeyboardModifier.ShiftModifier | Qt.KeyboardModifier.ControlModifier
+        if event.button() == Qt.MouseButton.LeftButton and event.modifiers() & extends:
+            self.chosen_together.emit()
+
     def keyPressEvent(self, event: QKeyEvent | None) -> None:
         # The window handles "/", "?", "," and the keys for copying, which copy the path of a node, not the text of its
         # row. Other letters search for a name, as in every Qt tree.
@@ -462,6 +479,8 @@ class _View(kept_lock.TreeView):
             self.all_wanted.emit()
             return
         super().keyPressEvent(event)
+        if event.matches(QKeySequence.StandardKey.SelectAll):
+            self.chosen_together.emit()
 
     def at_end(self) -> bool:
         """Whether the tree is scrolled down to its end."""

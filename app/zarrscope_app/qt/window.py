@@ -15,7 +15,14 @@ from zarrscope_app.presenters import CoalescedCall, Session, SessionStatus, Sett
 from zarrscope_app.presenters.commands import LABELS, OFFERS, command
 from zarrscope_app.presenters.image.blending import Other
 from zarrscope_app.presenters.image.linking import shared_link
-from zarrscope_app.presenters.session.actions import can_undo, choose_axis_key, open_name, perform, toggle_channel
+from zarrscope_app.presenters.session.actions import (
+    can_undo,
+    choose_axis_key,
+    open_name,
+    perform,
+    review,
+    toggle_channel,
+)
 from zarrscope_app.presenters.session.state_text import is_view
 from zarrscope_app.presenters.session.view_models import SessionState
 from zarrscope_app.presenters.tree.matching import is_pattern
@@ -71,7 +78,7 @@ class Window(QMainWindow):
         self._session: Session | None = None
         self._shown: tuple[Session, SessionState] | None = None
         """The session, and the snapshot of its state, that the status bar and the title displayed last."""
-        self._form_awaited = False  # whether a pattern was typed whose form is not displayed yet
+        self._form_awaited = False  # whether nodes were chosen together whose form is not displayed yet
         self.setWindowIcon(icon("zarrscope"))
         self.setWindowTitle("zarrscope")
         self.setAcceptDrops(True)
@@ -104,6 +111,7 @@ class Window(QMainWindow):
         self.image: ImagePane = self.tabs.pages["image"]
         self.tree.opened.connect(lambda path: self.image.canvas.setFocus())
         self.tree.together_opened.connect(partial(self.run, "edit"))
+        self.tree.together_chosen.connect(partial(self._await_form, True))
         self.image.zoomed.connect(self._status_soon.soon)
         self.image.hovered.connect(self._status_soon.soon)
         self.values: ValuesPane = self.tabs.pages["values"]
@@ -251,18 +259,30 @@ class Window(QMainWindow):
     def _edit_changed(self) -> None:
         state = self._session.edit.brief if self._session is not None else None
         self.nodes.together.show()
-        if self._form_awaited and self._session is not None and self._session.edit.several:
-            self._form_awaited = False
-            self.form.focus_form()  # a pattern is typed in order to edit
+        self._focus_awaited_form()
         self.menus.enable(("save",), state is not None and self.form.can_save)
         self.menus.enable(("undo",), self._session is not None and can_undo(self._session))
         self.menus.enable(("redo",), state is not None and state.can_redo)
-        self.menus.enable(("review", "revert", "copy-commands"), state is not None and state.changes > 0)
+        self.menus.enable(("revert", "copy-commands"), state is not None and state.changes > 0)
+        self.menus.enable(("review",), state is not None and (state.changes > 0 or state.waits))
 
     def _entered(self, text: str) -> None:
         if self._session is not None:
             self.tree.leave_filter(open_name(self._session, text, self.workspace.tree))
-            self._form_awaited = is_pattern(text.strip())
+            self._await_form(is_pattern(text.strip()))
+
+    def _await_form(self, awaited: bool) -> None:
+        """Notes whether nodes were chosen together, in order to edit them: the form then gets the keyboard focus."""
+        self._form_awaited = awaited
+        if self._session is not None:
+            self._session.owner.post(self._focus_awaited_form)  # if they were chosen before, the form does not change
+
+    def _focus_awaited_form(self) -> None:
+        if self._form_awaited and self._session is not None and self._session.edit.several:
+            self._form_awaited = False
+            if self._session.tabs.front == "attributes":
+                self.tabs.show_views()  # hidden widgets take no focus
+                self.form.focus_form()
 
     def _select(self, path: str) -> None:
         self.tabs.leave_focus()
@@ -408,7 +428,7 @@ class Window(QMainWindow):
 
     def _review(self) -> None:
         if self._session is not None:
-            self._session.set_tab("attributes")
+            review(self._session)
             self.form.show_diff()
 
     def dragEnterEvent(self, event: QDragEnterEvent | None) -> None:

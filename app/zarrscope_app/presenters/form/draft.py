@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
+from hashlib import blake2b
 from itertools import count
 
 from zarrscope.errors import Refused
@@ -292,3 +293,9 @@ def differences(before: Document, after: Document, prefix: str) -> list[Change]:
     """The differences between two documents, at the innermost values. Pointers are relative to `prefix`; those of the
     names of dimensions beside the attributes begin with BESIDE."""
     return [Change(*each) for each in compare.differences(before, after, prefix, beside_of(prefix))]
+
+
+def digest(document: Document) -> str:
+    """A text that differs between two contents of a document; it stays the same across processes, unlike versions of a
+    store."""
+    return blake2b(document.bytes, digest_size=16).hexdigest()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Literal
 
+from zarrscope_app.presenters.form.asked_save import AskedSave
 from zarrscope_app.presenters.form.draft import Draft, diff_together
 from zarrscope_app.presenters.form.view_models import Diff
 
@@ -24,6 +25,8 @@ class Drafts:
         self.kind: Literal["group", "array"] = "group"
         self.wait = ""
         """The sentence about the lock for which a save waits; "" if none does."""
+        self.asked_save = AskedSave()
+        """The save that was asked for while the hierarchy is read-only."""
         self.together = False
         """Whether the form of several nodes is displayed instead of the form of the selected node."""
 
@@ -31,6 +34,12 @@ class Drafts:
     def selected(self) -> Draft | None:
         """The draft of the selected node, displayed or not."""
         return self.by_path.get(self.path)
+
+    @property
+    def selected_by_path(self) -> dict[str, Draft]:
+        """The draft of the selected node by its path; {} if there is none."""
+        draft = self.selected
+        return {self.path: draft} if draft is not None else {}
 
     @property
     def shown(self) -> Draft | None:

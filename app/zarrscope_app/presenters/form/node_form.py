@@ -382,6 +382,7 @@ class NodeForm:
 
     def _wait(self, pointer: str, text: str) -> None:
         """Keeps a text until the hierarchy is open for writing."""
+        self._drafts.asked_save.forget()
         self._waiting.type(pointer, text, self._drafts)
         self._repaint()
 
@@ -392,6 +393,16 @@ class NodeForm:
         if self._drafts.writable and self._drafts.selected is not None:
             self._waiting.type_texts(self.edit)
             self._waiting.do_acts(self)
+            self._save_as_asked()
+        elif not self._drafts.writable:
+            self._drafts.asked_save.forget()
+
+    def _save_as_asked(self) -> None:
+        """Saves the document if that was asked for before it could be edited."""
+        if (due := self._drafts.asked_save.due(self._drafts.selected_by_path)) == "save":
+            self.save()
+        elif due == "look":
+            self._background.in_turn(partial(self._editor.refuse, words.LOOK_FIRST))
 
     def edit_text(self, text: str) -> None:
         """Sets the text of all attributes. A text that is not JSON stays as typed, and its faulty line is marked."""
@@ -454,8 +465,11 @@ class NodeForm:
         self._editor.revert()
 
     def save(self) -> None:
-        """Saves the document after all edits that were requested before."""
-        self._background.in_turn(self._saver.save)
+        """Saves the document after all edits that were requested before, as soon as the hierarchy is writable."""
+        if self._drafts.writable:
+            self._background.in_turn(self._saver.save)
+        else:
+            self._drafts.asked_save.ask(self._drafts.selected_by_path)
 
     def resolve(self, whose: Whose) -> None:
         """Merges with the stored document. A field that both sides changed gets the value that was chosen for it,

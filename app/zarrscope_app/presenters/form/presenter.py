@@ -74,6 +74,7 @@ class EditPresenter(MemberActions):
         self._notify = CoalescedCall(owner.post, self._tell)
         self._expected = "/"
         self._drafts = Drafts()
+        self.asked_save = self._drafts.asked_save
         self._waiting = Waiting()
         self._saver = Saver(owner, self._drafts, self._refresh, self.saved.emit, self.failed.emit)
         self.tell_wait = self._saver.tell_wait
@@ -119,6 +120,7 @@ class EditPresenter(MemberActions):
 
     def _leave(self) -> None:
         """Leaves the displayed form. Documents without edits are read again on return."""
+        self.asked_save.forget()
         if self._several is not None:
             self._waiting.put_aside(self._several.asked, self._several.waiting, self._drafts)
             self._left.append(self._several)

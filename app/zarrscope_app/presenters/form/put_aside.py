@@ -16,14 +16,14 @@ from zarrscope.nodes.mending import whole_document
 from zarrscope.runtime.threads import JobResult, Owner
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form import words
-from zarrscope_app.presenters.form.draft import Draft
+from zarrscope_app.presenters.form.draft import Draft, digest
 from zarrscope_app.presenters.form.drafts import Drafts
 from zarrscope_app.presenters.form.node_form import NodeForm
 from zarrscope_app.presenters.form.saving import Saver
 from zarrscope_app.presenters.form.sections.model import NodeFacts, node_facts
 from zarrscope_app.presenters.form.several import SeveralForm
 from zarrscope_app.presenters.form.view_models import EditStatus
-from zarrscope_app.presenters.form.waiting import Aside, Waiting, digest
+from zarrscope_app.presenters.form.waiting import Aside, Waiting
 from zarrscope_app.presenters.form.whole_text import read_draft
 
 if TYPE_CHECKING:

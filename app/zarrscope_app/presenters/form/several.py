@@ -16,11 +16,10 @@ from typing import TYPE_CHECKING, Literal
 from zarrscope.errors import NotStandard, ZarrscopeError
 from zarrscope.jsondoc.document import Document
 from zarrscope.jsondoc.edits import apply
-from zarrscope.model.frozen import frozen
 from zarrscope.runtime.threads import JobResult, Owner, Ticket
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form import words
-from zarrscope_app.presenters.form.draft import Draft, diff_of, diff_together, new_act
+from zarrscope_app.presenters.form.draft import Draft, diff_together, new_act
 from zarrscope_app.presenters.form.drafts import Drafts
 from zarrscope_app.presenters.form.findings import field_of, mend, wrong_texts
 from zarrscope_app.presenters.form.judge_of_several import JudgeOfSeveral
@@ -29,29 +28,13 @@ from zarrscope_app.presenters.form.merged import Merged, MergedNode, each_change
 from zarrscope_app.presenters.form.section_form import with_typed
 from zarrscope_app.presenters.form.sections.model import NodeFacts
 from zarrscope_app.presenters.form.sections.table import fields_of
+from zarrscope_app.presenters.form.several_changes import Changed, ChangesParts, changed
 from zarrscope_app.presenters.form.several_reading import ReadNode, read_nodes
 from zarrscope_app.presenters.form.several_saving import Saved, saving
 from zarrscope_app.presenters.form.view_models import Diff, EditState, EditStatus, Field, FormSection, Whose
 
 if TYPE_CHECKING:
     from zarrscope.nodes.hierarchy import Hierarchy
-
-ChangesParts = Callable[[Sequence[MergedNode]], Mapping[str, Document]]
-"""An action: a function that returns the documents it changes as path → new document. Raises ZarrscopeError."""
-
-
-@frozen
-class _Made:
-    """The results of a background job: the changed documents, the form of all nodes, and new diffs, each by path."""
-
-    documents: Mapping[str, Document]
-    form: Merged
-    diffs: Mapping[str, tuple[Document, Document, Diff]]
-    refusal: str = ""
-
-
-def _diff_of(part: MergedNode) -> Diff:
-    return diff_of(part.base, part.document, part.prefix, part.facts.read_channels)
 
 
 class SeveralForm:
@@ -112,10 +95,20 @@ class SeveralForm:
             self._queue.extend(partial(self._set, id, text) for id, text in waiting.items())
             if self._typed and not waiting:
                 self._queue.append(self._expect)
+            self._save_as_asked()
             self._run_next()
 
         self._loading = self._owner.read(partial(read_nodes, hierarchy, paths, self._owner.background), done)
         self._repaint()
+
+    def _save_as_asked(self) -> None:
+        """Saves the documents after the edits in the queue, if that was asked for before they could be edited."""
+        if not self._drafts.writable:
+            self._drafts.asked_save.forget()
+        elif (due := self._drafts.asked_save.due(self._by_path)) == "save":
+            self.save()
+        elif due == "look":
+            self._queue.append(partial(setattr, self, "_hint", words.LOOK_FIRST))
 
     @property
     def waiting(self) -> Mapping[str, str]:
@@ -140,8 +133,12 @@ class SeveralForm:
         """Whether an edit or a save is running."""
         return self._working or self._saving or bool(self._queue)
 
+    @property
+    def _by_path(self) -> dict[str, Draft]:
+        return {path: draft for path in self.paths if (draft := self._drafts.by_path.get(path)) is not None}
+
     def _chosen(self) -> list[Draft]:
-        return [self._drafts.by_path[path] for path in self.paths if path in self._drafts.by_path]
+        return [*self._by_path.values()]
 
     def _parts(self) -> list[MergedNode]:
         return [
@@ -158,20 +155,7 @@ class SeveralForm:
         parts = self._parts()
         known = {path: at for path, draft in self._drafts.by_path.items() if (at := draft.known) is not None}
 
-        def work() -> _Made:
-            try:
-                made = change(parts) if change is not None else {}
-            except ZarrscopeError as error:
-                return _Made({}, merged(parts), {}, words.refusal(error, 300))
-            now = [replace(part, document=made.get(part.path, part.document)) for part in parts]
-            diffs = {
-                part.path: (part.base, part.document, _diff_of(part))
-                for part in now
-                if part.document.bytes != part.base.bytes and known.get(part.path) != (part.base, part.document)
-            }
-            return _Made(made, merged(now), diffs)
-
-        def done(outcome: JobResult[_Made]) -> None:
+        def done(outcome: JobResult[Changed]) -> None:
             self._working = False
             made = outcome.value
             if made is None:
@@ -180,9 +164,9 @@ class SeveralForm:
                 self._adopt(made, id, text)
             self._run_next()
 
-        self._owner.fetch(work, done)
+        self._owner.fetch(partial(changed, parts, change, known), done)
 
-    def _adopt(self, made: _Made, id: str, text: str) -> None:
+    def _adopt(self, made: Changed, id: str, text: str) -> None:
         self._form = made.form
         if self._typed.get(id) == text:
             del self._typed[id]
@@ -228,6 +212,7 @@ class SeveralForm:
         if field is not None and field.text == text and not field.error and not field.differs:
             return
         self._typed[id] = text
+        self._drafts.asked_save.forget()
         self._enqueue(partial(self._set, id, text) if self._drafts.writable else self._expect)
 
     def _expect(self) -> None:
@@ -335,7 +320,10 @@ class SeveralForm:
 
     # ------------------------------------------------------------------ saving
     def save(self) -> None:
-        """Writes the documents of all nodes, or none of them."""
+        """Writes the documents of all nodes, or none of them, as soon as the hierarchy is writable."""
+        if not self._drafts.writable:
+            self._drafts.asked_save.ask(self._by_path)
+            return
 
         def act() -> None:
             self._asked_to_save -= 1
@@ -478,8 +466,8 @@ class SeveralForm:
         if self._failure:
             return EditStatus.FAILED, self._failure
         if changes or (self._typed and writable):
-            changed = sum(draft.dirty for draft in self._chosen())
-            return EditStatus.DIRTY, strings.joined(words.changes_in(changes, changed), self._hint or scope)
+            counted = words.changes_in(changes, sum(draft.dirty for draft in self._chosen())) if changes else ""
+            return EditStatus.DIRTY, strings.joined(counted, self._hint or scope)
         if not writable:
             return EditStatus.READ_ONLY, words.WAITS if self._typed else strings.joined(strings.READ_ONLY_FORM, scope)
         notes = {draft.note for draft in self._chosen()}

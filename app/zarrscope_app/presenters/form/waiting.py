@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from hashlib import blake2b
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from zarrscope_app.presenters.form import words
+from zarrscope_app.presenters.form.draft import digest
 from zarrscope_app.presenters.form.drafts import Drafts
 from zarrscope_app.presenters.form.protocol import Form
 from zarrscope_app.presenters.form.view_models import EditState, EditStatus
-
-if TYPE_CHECKING:
-    from zarrscope.jsondoc.document import Document
 
 FormAct = Callable[[Form], object]
 """An action on the form for which it was requested."""
@@ -27,12 +24,6 @@ class WaitingAct:
     title: str
     """The label of the command, as a person chose it."""
     perform: FormAct
-
-
-def digest(document: Document) -> str:
-    """A text that differs between two contents of a document; it stays the same across processes, unlike versions of a
-    store."""
-    return blake2b(document.bytes, digest_size=16).hexdigest()
 
 
 @dataclass

@@ -60,12 +60,13 @@ FOLDER_HAS_NONE = (
 )
 SAVE_OR_REVERT = "Save or revert the changes first; then the other view can be shown."
 READS_VALUES = "Reading the values from which the contrast of the channels follows …"
-WAITS = "Opened read-only. Open it for writing to apply the typed text. Save does so, too; a second Save writes it."
+WAITS = "Opened read-only. Save opens it for writing and writes the typed text."
 WAITING_TEXTS = "Typed, waiting until it is open for writing:"
 WAITING_ACTS = "Chosen, waiting until it is open for writing:"
 NOT_SAVED = "Not saved, and not kept for the next start:"
 NOT_KEPT = "Typed or chosen while this was read-only, not saved and not kept for the next start:"
 _CHANGED = "Somebody else changed this meanwhile."
+LOOK_FIRST = f"{_CHANGED} Look at the changes, then save again: nothing is written yet."
 INVALID_TEXTS = "Typed, not valid:"
 CLOSING_WAITS = (
     "Typed texts wait until this is open for writing; closing loses them. Open for writing keeps this open, and Save "
@@ -90,13 +91,11 @@ def acts_wait(titles: Sequence[str], *, texts: bool) -> str:
     """The sentence about the actions, and perhaps texts, that wait until a place is open for writing."""
     named = ", ".join(titles)
     if texts:
-        waits = (
-            f"The typed text and {named} wait until it is open for writing; only the text is kept for the next start."
-        )
+        waits = f"The typed text and {named} wait until then; only the text is kept for the next start."
     else:
         verb, those = ("waits", "it is") if len(titles) == 1 else ("wait", "they are")
-        waits = f"{named} {verb} until it is open for writing; {those} not kept for the next start."
-    return f"Opened read-only. {waits} Save opens it, too; a second Save writes."
+        waits = f"{named} {verb} until then; {those} not kept for the next start."
+    return f"Opened read-only. Save opens it for writing and writes the changes. {waits}"
 
 
 def changed_meanwhile(texts: int) -> str:

@@ -92,12 +92,19 @@ def compare_or_stop(session: Session) -> bool:
 
 
 def save(session: Session) -> None:
-    """Saves the changes. If texts wait until the hierarchy is open for writing, opens it, so that they are applied;
-    they are written by the next `save`."""
+    """Saves the changes. If texts wait until the hierarchy is open for writing, opens it; they are then applied and
+    written, unless a document was changed meanwhile."""
     if session.edit.brief.waits:
         session.set_writable(True)
-    else:
-        session.edit.save()
+    session.edit.save()
+
+
+def review(session: Session) -> None:
+    """Brings the form to the front, for a look at its changes. If texts wait until the hierarchy is open for writing,
+    opens it, so that they become changes; writes nothing."""
+    session.set_tab("attributes")
+    if session.edit.brief.waits:
+        session.set_writable(True)
 
 
 def show_missing(session: Session) -> None:

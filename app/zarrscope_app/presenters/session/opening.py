@@ -65,7 +65,9 @@ class OpensOtherwise(SessionPart):
     _opening: Opening
 
     def set_writable(self, writable: bool) -> None:
-        """Opens the same address for writing, or read-only again. This ends the effect of `open_anyway`."""
+        """Opens the same address for writing, or read-only again. This ends the effect of `open_anyway`, and drops a
+        save that was asked for and failed."""
+        self.edit.asked_save.forget()
         if writable != self._opening.writable or self._opening.lenient:
             self._opening = replace(self._opening, writable=writable, lenient=False)
             self.reload()

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from zarrscope_app.presenters.form.presenter import EditPresenter
     from zarrscope_app.presenters.image.presenter import SlicePresenter
     from zarrscope_app.presenters.problems import ProblemsPresenter
+    from zarrscope_app.presenters.session.tabs import Tabs
     from zarrscope_app.presenters.session.view_models import SessionState
     from zarrscope_app.presenters.strings import Problem
 
@@ -22,6 +23,7 @@ class SessionPart(ABC):
 
     url: str
     owner: Owner
+    tabs: Tabs
     edit: EditPresenter
     slice: SlicePresenter
     problems: ProblemsPresenter

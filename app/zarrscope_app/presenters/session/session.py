@@ -291,7 +291,7 @@ class Session(
     # ------------------------------------------------------------------ selecting
     def select(self, path: str) -> None:
         """Goes to a node: its metadata, form, picture and values are read in the background."""
-        self.edit.show_several(())
+        self.select_several(())
         self._go(path)
 
     def _go(self, path: str) -> None:

@@ -18,8 +18,13 @@ class SelectsSeveral(SessionPart):
     _matching: Ticket | None = None
 
     def select_several(self, paths: Sequence[str]) -> None:
-        """Sets the nodes that are selected in the tree. If there are several, the form edits all of them."""
+        """Sets the nodes that are selected in the tree. If there are several, the form edits all of them, and comes to
+        the front."""
+        before = bool(self.edit.several)
         self.edit.show_several(paths)
+        if bool(self.edit.several) != before:
+            self.tabs.edit_together(not before)
+            self._refresh()
 
     def toggle_selected(self, path: str) -> None:
         """Adds a node to those that are selected together, or takes it away. The last one stays selected."""
@@ -59,7 +64,7 @@ class SelectsSeveral(SessionPart):
             if outcome.value is None:
                 self.report(outcome.error or RuntimeError())
                 return
-            self.edit.show_several(outcome.value)
+            self.select_several(outcome.value)
             self.set_tab("attributes")
 
         self._matching = self.owner.read(partial(matching, hierarchy, pattern), done)

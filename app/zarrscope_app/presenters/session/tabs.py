@@ -30,6 +30,10 @@ class Tabs:
         self.presenters: dict[str, ViewPresenter] = {}
         self.front = "info"
         self._chosen = ""
+        self._leading = "info"
+        """The tab that the selected node leads with."""
+        self._together = self._away = False
+        """Whether several nodes are edited together, and whether the person then went to another tab than the form."""
         self._shown = False
         """Whether the views have shown a node. They keep showing it if the hierarchy cannot be opened again."""
         self._fit = frozenset({"problems"})
@@ -58,6 +62,7 @@ class Tabs:
         """Called when another node was selected: shows the node in each view that fits, and brings the tab that the
         person chose to the front if it fits, else the first view that `leads`."""
         self._shown = True
+        self._away = self._away and self._together
         fit = {view.id for view in self.views if self._ask(view, partial(view.when, details), False)}
         for view in self.views:
             presenter = self.presenters[view.id]
@@ -67,8 +72,18 @@ class Tabs:
                 why = view.otherwise if details.node is not None else details.info.problem
                 self._ask(view, partial(presenter.show_nothing, why), None)
         self._fit = frozenset(fit)
-        leading = next((view.id for view in self.views if view.leads and view.id in fit), "info")
-        self.front = self._chosen if self._chosen in fit else leading
+        self._leading = next((view.id for view in self.views if view.leads and view.id in fit), "info")
+        self._bring_front()
+
+    def _bring_front(self) -> None:
+        wanted = "attributes" if self._together and not self._away else self._chosen
+        self.front = wanted if wanted in self._fit else self._leading
+
+    def edit_together(self, together: bool) -> None:
+        """Brings the form to the front while several nodes are edited in it, because no other tab shows them. The tab
+        that was in front comes back afterwards; if the person chooses another one, that stays."""
+        self._together = together
+        self._bring_front()
 
     def show_again(self, details: NodeDetails) -> None:
         """Shows the displayed node again in views of other distributions, after its attributes were saved."""
@@ -81,6 +96,7 @@ class Tabs:
         view = next((view for view in self.views if view.id == id), None)
         if view is not None:
             self.front = id
+            self._away = self._together and id != "attributes"
             self._chosen = "" if view.leads else id
         return view is not None
 
