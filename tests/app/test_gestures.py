@@ -87,7 +87,7 @@ def test_a_channel_is_found_by_its_name(opened: Open, tmp_path: Path, count: int
     panel = task.window.channels
     assert [row.isVisible() for row in panel._rows] == [name in c.label for c in shown.state.channels]
     # A person is slower than the layout, which makes the panel as short as the rows that are left.
-    task.wait(lambda: panel.widget().height() <= panel.viewport().height(), "the found rows")
+    task.wait(lambda: not_none(panel.widget()).height() <= not_none(panel.viewport()).height(), "the found rows")
     task.hand.press("Return")
     task.wait(lambda: [c.label for c in shown.state.channels if c.visible] == [name], "the channel alone")
     row = panel._rows[NAMES.index(name)]

@@ -1,5 +1,5 @@
-"""One Save writes what was typed while a hierarchy is read-only: it opens the hierarchy for writing, applies the texts
-and stores them, unless somebody needs to look first."""
+"""One Save writes the texts that were typed while a hierarchy is read-only: it opens the hierarchy for writing, applies
+the texts and stores them, unless somebody needs to look first."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ import pytest
 
 import zarrscope
 from contracts.slides import image, mended, stored
-from zarrscope.errors import Refused
+from zarrscope.errors import ReadOnly, Refused
 from zarrscope.runtime.threads import Mailbox
 from zarrscope_app.presenters import EditStatus, Session
+from zarrscope_app.presenters.form import several_saving
 from zarrscope_app.presenters.session.actions import perform, review
 from zarrscope_app.presenters.session.view_models import SessionStatus
 
@@ -196,3 +197,19 @@ def test_only_the_nodes_on_show_are_written(opened: Callable[..., Session], fold
     settled(s, mailbox, EditStatus.CLEAN)
     names = [json.loads((folder / f"{n}.zarr/zarr.json").read_text())["attributes"]["ome"] for n in "ab"]
     assert [ome["omero"]["channels"][0]["label"] for ome in names] == ["channel a", "DAPI"]
+
+
+def test_the_node_that_cannot_be_written_is_named(
+    opened: Callable[..., Session], folder: Path, mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: Any) -> Any:
+        raise ReadOnly("The file could not be written", key="b.zarr/zarr.json")
+
+    monkeypatch.setattr(several_saving, "save_together", refused)
+    s = opened(*THREE)
+    before = stored(folder)
+    typed(s)
+    perform(s, "save")
+    settled(s, mailbox, EditStatus.FAILED)
+    assert s.edit.state.sentence.startswith("/b.zarr: The file could not be written")
+    assert stored(folder) == before

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from qtpy import QtTest
 from qtpy.QtCore import QPoint, Qt
-from qtpy.QtTest import QTest
 
 from contracts.slides import image
 from narrowing import not_none
 
 pytestmark = pytest.mark.needs("qt", "display")
 SECONDS = 20
+QTest: Any = QtTest.QTest  # PyQt6 declares its static functions as methods
 SHIFT, CTRL = Qt.KeyboardModifier.ShiftModifier, Qt.KeyboardModifier.ControlModifier
-Click = Callable[..., None]
 
 
 @pytest.fixture

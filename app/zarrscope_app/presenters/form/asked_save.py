@@ -24,8 +24,8 @@ class AskedSave:
         self._bases = None
 
     def due(self, drafts: Mapping[str, Draft]) -> Literal["", "save", "look"]:
-        """What to do with these documents, which were read again and edited: save them, or let the person look first,
-        because somebody else changed one of them meanwhile; "" if nobody asked to save them. Tells it once."""
+        """Tells once what to do with these documents, which were read again and edited: save them, or let the person
+        look first, because somebody else changed one of them meanwhile; "" if nobody asked to save them."""
         asked = self._bases
         if asked is None or asked.keys() != drafts.keys():
             return ""

@@ -28,9 +28,9 @@ from zarrscope_app.presenters.form.merged import Merged, MergedNode, each_change
 from zarrscope_app.presenters.form.section_form import with_typed
 from zarrscope_app.presenters.form.sections.model import NodeFacts
 from zarrscope_app.presenters.form.sections.table import fields_of
-from zarrscope_app.presenters.form.several_changes import Changed, ChangesParts, changed
+from zarrscope_app.presenters.form.several_changes import ChangedNodes, ChangesParts, change_nodes
 from zarrscope_app.presenters.form.several_reading import ReadNode, read_nodes
-from zarrscope_app.presenters.form.several_saving import Saved, saving
+from zarrscope_app.presenters.form.several_saving import Saved, saving, why_unsaved
 from zarrscope_app.presenters.form.view_models import Diff, EditState, EditStatus, Field, FormSection, Whose
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ class SeveralForm:
         parts = self._parts()
         known = {path: at for path, draft in self._drafts.by_path.items() if (at := draft.known) is not None}
 
-        def done(outcome: JobResult[Changed]) -> None:
+        def done(outcome: JobResult[ChangedNodes]) -> None:
             self._working = False
             made = outcome.value
             if made is None:
@@ -164,9 +164,9 @@ class SeveralForm:
                 self._adopt(made, id, text)
             self._run_next()
 
-        self._owner.fetch(partial(changed, parts, change, known), done)
+        self._owner.fetch(partial(change_nodes, parts, change, known), done)
 
-    def _adopt(self, made: Changed, id: str, text: str) -> None:
+    def _adopt(self, made: ChangedNodes, id: str, text: str) -> None:
         self._form = made.form
         if self._typed.get(id) == text:
             del self._typed[id]
@@ -352,7 +352,7 @@ class SeveralForm:
                     draft.confirmed = draft.now.bytes
                 self._failure = words.not_standard(outcome.error.message)
             elif outcome.error is not None:
-                self._failure = strings.problem(outcome.error).headline
+                self._failure = why_unsaved(outcome.error, drafts)
             for path, document in found.saved.items():
                 drafts[path].saved(document)
                 self._saved(path)

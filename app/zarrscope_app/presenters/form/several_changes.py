@@ -18,7 +18,7 @@ ChangesParts = Callable[[Sequence[MergedNode]], Mapping[str, Document]]
 
 
 @frozen
-class Changed:
+class ChangedNodes:
     """The result of an action: the changed documents, the form of all nodes, and new diffs, each by path. If it was
     refused, no document is changed, and `refusal` is the reason."""
 
@@ -28,22 +28,22 @@ class Changed:
     refusal: str = ""
 
 
-def changed(
+def change_nodes(
     parts: Sequence[MergedNode], change: ChangesParts | None, known: Mapping[str, tuple[Document, Document]]
-) -> Changed:
+) -> ChangedNodes:
     """Applies `change` to the documents of `parts` (None: no change). `known`: path → the two documents, of which the
     differences are known."""
     try:
         made = change(parts) if change is not None else {}
     except ZarrscopeError as error:
-        return Changed({}, merged(parts), {}, words.refusal(error, 300))
+        return ChangedNodes({}, merged(parts), {}, words.refusal(error, 300))
     now = [replace(part, document=made.get(part.path, part.document)) for part in parts]
     diffs = {
         part.path: (part.base, part.document, _diff_of(part))
         for part in now
         if part.document.bytes != part.base.bytes and known.get(part.path) != (part.base, part.document)
     }
-    return Changed(made, merged(now), diffs)
+    return ChangedNodes(made, merged(now), diffs)
 
 
 def _diff_of(part: MergedNode) -> Diff:

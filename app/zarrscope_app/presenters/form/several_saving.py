@@ -11,6 +11,7 @@ from zarrscope.errors import Conflict
 from zarrscope.jsondoc.document import Document
 from zarrscope.model.frozen import frozen
 from zarrscope.nodes.save_together import DocumentEdit, save_together
+from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form.draft import Draft
 from zarrscope_app.presenters.form.whole_text import need_confirmed, stored
 
@@ -46,3 +47,9 @@ def saving(hierarchy: Hierarchy, drafts: Mapping[str, Draft]) -> Callable[[], Sa
             return Saved(met=copies)
 
     return work
+
+
+def why_unsaved(error: BaseException, drafts: Mapping[str, Draft]) -> str:
+    """The reason why nothing was saved, with the path of the node whose document the error names."""
+    told, key = strings.problem(error).headline, getattr(error, "key", "")
+    return next((f"{path}: {told}" for path, draft in drafts.items() if draft.now.key == key), told)
