@@ -385,6 +385,6 @@ def test_qt_takes_the_lock_once_to_paint_a_list(robot: QtRobot, part: str) -> No
     model.layoutChanged.emit()
     QApplication.processEvents()
     sys.setprofile(None)
-    asked = f"{type(model).__name__}.data"
-    assert all_calls[asked] > 10, "it was painted"
+    asked = f"{type(model).__name__}.{'index' if part == 'fields' else 'data'}"
+    assert all_calls[asked] > 5, "it was painted"
     assert direct[asked] == 0

@@ -12,6 +12,7 @@ from zarrscope_app.presenters import EditPresenter, EditStatus, Field
 from zarrscope_app.presenters.commands import LABELS
 from zarrscope_app.presenters.form.view_models import KINDS
 from zarrscope_app.qt.toolkit.core import QAbstractItemModel, QModelIndex, QSize, Qt
+from zarrscope_app.qt.toolkit.gui import QColor, QPalette
 from zarrscope_app.qt.toolkit.widgets import QComboBox, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
 from .editors import EDITORS, ChoiceBox, is_typed
@@ -20,10 +21,25 @@ from .theme import current_palette, quiet, signal, warning
 from .undo_keys import UndoKeys
 
 NAME, VALUE, KIND = range(3)
+COLUMNS = 3
 CONTAINERS = ("list", "object")
 _ARROW = 48
 _PLAIN = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable  # combined once: Qt asks often
 _EDITABLE = _PLAIN | Qt.ItemFlag.ItemIsEditable
+_LEAF, _EDITABLE_LEAF = _PLAIN | Qt.ItemFlag.ItemNeverHasChildren, _EDITABLE | Qt.ItemFlag.ItemNeverHasChildren
+_VALUELESS = (*CONTAINERS, "null")
+_ANSWERED = frozenset(
+    (
+        Qt.ItemDataRole.DisplayRole,
+        Qt.ItemDataRole.EditRole,
+        Qt.ItemDataRole.ForegroundRole,
+        Qt.ItemDataRole.DecorationRole,
+        Qt.ItemDataRole.ToolTipRole,
+    )
+)
+_LINE_SEPARATOR = "\u2028"
+"""Displayed in place of a line break, as Qt's own delegate does."""
+_HAS_TEXT = QStyleOptionViewItem.ViewItemFeature.HasDisplay
 
 
 def kind_width(view: QWidget) -> int:
@@ -47,11 +63,13 @@ class FormModel(QAbstractItemModel):
     def show_fields(self, fields: tuple[Field, ...]) -> bool:
         """Mirrors `fields`. Returns True if rows were added or removed, so that a view has to expand its branches
         again."""
+        if fields is self._fields:
+            return False
         before = [(field.pointer, field.depth) for field in self._fields]
         if before == [(field.pointer, field.depth) for field in fields]:
             old, self._fields = self._fields, fields
             for place, (one, other) in enumerate(zip(old, fields, strict=True)):
-                if one != other:
+                if one is not other and one != other:
                     self.dataChanged.emit(self.at(place), self.at(place, KIND))
             return False
         self.beginResetModel()
@@ -88,7 +106,7 @@ class FormModel(QAbstractItemModel):
         return next((place for place, field in enumerate(self._fields) if field.pointer == pointer), None)
 
     def columnCount(self, parent: QModelIndex = QModelIndex()) -> int:  # noqa: B008 -- as Qt declares it
-        return 3
+        return COLUMNS
 
     def rowCount(self, parent: QModelIndex = QModelIndex()) -> int:  # noqa: B008 -- as Qt declares it
         if parent.isValid() and parent.column():
@@ -96,13 +114,15 @@ class FormModel(QAbstractItemModel):
         return len(self._children.get(parent.internalId() if parent.isValid() else -1, ()))
 
     def index(self, row: int, column: int, parent: QModelIndex = QModelIndex()) -> QModelIndex:  # noqa: B008 -- as Qt declares it
-        if not self.hasIndex(row, column, parent):
+        # `hasIndex` would ask for the numbers of rows and columns, two more calls for each cell that is painted.
+        siblings = self._children.get(parent.internalId() if parent.isValid() else -1, ())
+        if not (0 <= row < len(siblings) and 0 <= column < COLUMNS):
             return QModelIndex()
-        return self.createIndex(row, column, self._children[parent.internalId() if parent.isValid() else -1][row])
+        return self.createIndex(row, column, siblings[row])
 
     def parent(self, index: QModelIndex = QModelIndex()) -> Any:  # noqa: B008 -- as Qt declares it
         above = self._parents[index.internalId()] if index.isValid() else -1
-        return QModelIndex() if above < 0 else self.at(above)
+        return QModelIndex() if above < 0 else self.createIndex(self._row[above], 0, above)
 
     def hasChildren(self, parent: QModelIndex = QModelIndex()) -> bool:  # noqa: B008 -- as Qt declares it
         field = self.field(parent)
@@ -116,31 +136,28 @@ class FormModel(QAbstractItemModel):
         return None
 
     def flags(self, index: QModelIndex) -> Qt.ItemFlag:
-        field = self.field(index)
-        if field is None or self.presenter is None:
+        if not index.isValid() or self.presenter is None:
             return _PLAIN
-        column = index.column()
+        field, column = self._fields[index.internalId()], index.column()
         if column == VALUE:  # a text typed while it is read-only waits until it is open for writing
-            return _PLAIN if field.kind in (*CONTAINERS, "null") else _EDITABLE
+            return _PLAIN if field.kind in _VALUELESS else _EDITABLE
         can_change = field.can_rename if column == NAME else len(field.kinds) > 1
-        return _EDITABLE if can_change and self.presenter.brief.status is not EditStatus.READ_ONLY else _PLAIN
+        editable = can_change and self.presenter.brief.status is not EditStatus.READ_ONLY
+        if column == NAME and field.kind not in CONTAINERS:
+            return _EDITABLE_LEAF if editable else _LEAF
+        return _EDITABLE if editable else _PLAIN
 
     def data(self, index: QModelIndex, role: int = Qt.ItemDataRole.DisplayRole) -> object:
-        field = self.field(index)
+        field = self.field(index) if role in _ANSWERED else None
         if field is None:
             return None
         column = index.column()
         if role == Qt.ItemDataRole.DisplayRole:
-            value = f"{field.summary}   {field.error}" if field.error else field.summary
-            return (f"• {field.label}" if field.changed else field.label, value, field.kind)[column]
+            return _text(field, column)
         if role == Qt.ItemDataRole.EditRole:
             return (field.label, field.text, field.kind)[column]
         if role == Qt.ItemDataRole.ForegroundRole:
-            palette = current_palette()
-            if field.error and column == VALUE:
-                return warning(palette)
-            if column == KIND or (column == VALUE and field.kind in (*CONTAINERS, "null")):
-                return quiet(palette)
+            return _color(field, column)
         if role == Qt.ItemDataRole.DecorationRole and column == VALUE and field.error:
             return signal("error")
         if role == Qt.ItemDataRole.ToolTipRole:
@@ -164,12 +181,42 @@ class FormModel(QAbstractItemModel):
         return True
 
 
+def _text(field: Field, column: int) -> str:
+    """The text of a cell."""
+    if column == NAME:
+        return f"• {field.label}" if field.changed else field.label
+    if column == KIND:
+        return field.kind
+    return f"{field.summary}   {field.error}" if field.error else field.summary
+
+
+def _color(field: Field, column: int) -> QColor | None:
+    """The colour of the text of a cell; None for the ordinary one."""
+    if field.error and column == VALUE:
+        return warning(current_palette())
+    return quiet(current_palette()) if column == KIND or (column == VALUE and field.kind in _VALUELESS) else None
+
+
 class FormDelegate(QStyledItemDelegate):
     """Edits cells: a kind by a list to choose from, a value by the editor of its field in EDITORS (editors.py)."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._undo_keys = UndoKeys(self)
+
+    def initStyleOption(self, option: QStyleOptionViewItem | None, index: QModelIndex) -> None:
+        """Describes a cell in one call; Qt would call the model for each of seven roles."""
+        model = index.model()
+        field = model.field(index) if isinstance(model, FormModel) else None
+        if option is None or field is None or field.error:  # a cell with an error has an icon, too
+            super().initStyleOption(option, index)
+            return
+        column = index.column()
+        option.index = index
+        option.features |= _HAS_TEXT
+        option.text = _text(field, column).replace("\n", _LINE_SEPARATOR)
+        if (color := _color(field, column)) is not None:
+            option.palette.setColor(QPalette.ColorRole.Text, color)
 
     def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex) -> QSize:
         size = super().sizeHint(option, index)

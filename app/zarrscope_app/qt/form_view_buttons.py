@@ -7,7 +7,7 @@ from zarrscope_app.presenters.form.words import WAYS, way_title
 from zarrscope_app.qt.toolkit.core import QObject, Signal
 from zarrscope_app.qt.toolkit.widgets import QButtonGroup, QToolButton
 
-from .theme import chosen
+from .theme import chosen, current_palette
 
 
 class FormViewButtons(QObject):
@@ -20,6 +20,8 @@ class FormViewButtons(QObject):
         super().__init__(parent)
         self.buttons: dict[Way, QToolButton] = {}
         self._group = QButtonGroup(self)
+        self._shown: tuple[object, ...] = ()
+        """The state that the buttons show."""
         for way in WAYS:
             button = QToolButton()
             button.setCheckable(True)
@@ -30,6 +32,10 @@ class FormViewButtons(QObject):
 
     def show_state(self, state: EditState) -> None:
         """Shows the available views of the attributes, and which one is displayed."""
+        shown = state.way, state.ways, state.meaning, current_palette().cacheKey()
+        if shown == self._shown:  # a palette that is set again, even the same one, paints the button anew
+            return
+        self._shown = shown
         for way, button in self.buttons.items():
             title = way_title(way, state.meaning)
             button.setText(title)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from zarrscope_app.presenters import EditPresenter, EditStatus
 from zarrscope_app.presenters.commands import LABELS
-from zarrscope_app.presenters.form.view_models import EditState
+from zarrscope_app.presenters.form.json_text import shape_of
+from zarrscope_app.presenters.form.view_models import EditState, TextShape
 from zarrscope_app.qt.toolkit.core import QRect, QSize, Qt, QTimer, Signal
 from zarrscope_app.qt.toolkit.gui import QFocusEvent, QPainter, QPaintEvent, QResizeEvent, QTextCursor, QTextFormat
 from zarrscope_app.qt.toolkit.widgets import QTextEdit, QVBoxLayout, QWidget
@@ -73,11 +74,14 @@ class _Text(LongText):
         self._numbers.setGeometry(QRect(area.left(), area.top(), self.margin(), area.height()))
         self._wrap()
 
-    def show_text(self, text: str) -> None:
-        self._long = has_longer_line(text, _LONG_LINE)
-        self._longer = self._long and has_longer_line(text, LINE)
+    def show_text(self, text: str, shape: TextShape | None = None) -> None:
+        if shape is None:
+            if self.shows(text):  # as it was typed here
+                return
+            shape = shape_of(text)
+        self._long, self._longer = shape.longest > _LONG_LINE, shape.longest > LINE
         self._short = text if len(text) <= _SHORT_TEXT else ""
-        super().show_text(text)
+        super().show_text(text, shape)
         self._wrap()
 
     def _wrap(self) -> None:
@@ -98,23 +102,28 @@ class _Text(LongText):
         painter.setFont(self.font())
         block = self.firstVisibleBlock()
         number = self.number_at(block.position())
+        palette = current_palette()
+        colour, wrong = quiet(palette, 0.5), warning(palette)
+        right, high, bottom = where.width() - 8, self.fontMetrics().height(), where.height()
+        offset, align = self.contentOffset().y(), Qt.AlignmentFlag.AlignRight
         first = True
         while block.isValid():
-            shape = self.blockBoundingGeometry(block).translated(self.contentOffset())
-            if shape.top() > where.height():
+            top = self.blockBoundingGeometry(block).top() + offset
+            if top > bottom:
                 break
             continues = self.continues(block)
             number += not first and not continues
             first = False
-            colour = warning(current_palette()) if number == self.wrong else quiet(current_palette(), 0.5)
-            painter.setPen(colour)
-            line = QRect(0, round(shape.top()), where.width() - 8, self.fontMetrics().height())
-            painter.drawText(line, Qt.AlignmentFlag.AlignRight, "" if continues else str(number))
+            if not continues:
+                painter.setPen(wrong if number == self.wrong else colour)
+                painter.drawText(QRect(0, round(top), right, high), align, str(number))
             block = block.next()
         painter.end()
 
     def mark(self, line: int) -> None:
         """Marks the line with this number, from 1, as faulty; 0 marks no line."""
+        if line == self.wrong == 0:
+            return
         self.wrong = line
         marked = []
         if 0 < line <= self.blockCount():
@@ -177,7 +186,7 @@ class JsonForm(QWidget):
         assert document is not None
         if document.isModified() and self.text.hasFocus():
             return
-        self.text.show_text(state.text)
+        self.text.show_text(state.text, state.text_shape)
         document.setModified(False)
         self._tell(state.text_line, state.text_error)
 

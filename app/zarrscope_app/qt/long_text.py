@@ -14,9 +14,12 @@ which a character such as an emoji is two surrogates: positions in it are those 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from zarrscope.jsondoc.parts import common_beginning, common_end
+from zarrscope_app.presenters.form.view_models import TextShape
 from zarrscope_app.qt.toolkit.core import QMimeData, QSignalBlocker, Qt, QTimer
 from zarrscope_app.qt.toolkit.gui import QKeyEvent, QTextBlock, QTextCursor
 from zarrscope_app.qt.toolkit.widgets import QPlainTextEdit, QWidget
@@ -30,6 +33,8 @@ LINE = 1 << 12
 """The most characters of a line; a longer one gets soft breaks."""
 _MARK = "\u206f"
 _SOFT = f"{_MARK}\n"
+_BROKEN = _MARK, _BREAK
+"""The characters of a soft break in Qt's document."""
 
 
 def text_in(editor: QPlainTextEdit) -> str:
@@ -97,6 +102,23 @@ def _softly_broken(text: str) -> str:
     return _SOFT.join([*parts, text[begin:]])
 
 
+@dataclass
+class _Change:
+    """A change of Qt's text: the units `removed` from `start` on are replaced by `put`."""
+
+    start: int
+    removed: int
+    put: str
+
+    def join(self, start: int, removed: int, put: str) -> bool:
+        """Includes a later change, if that lies within this one, as while a word is typed."""
+        at = start - self.start
+        if not 0 <= at <= at + removed <= len(self.put):
+            return False
+        self.put = self.put[:at] + put + self.put[at + removed :]
+        return True
+
+
 class LongText(QPlainTextEdit):
     """`show_text` replaces the text, and leaves the parts untouched that the old and the new text have in common."""
 
@@ -106,12 +128,17 @@ class LongText(QPlainTextEdit):
         """The units of the text with soft breaks, even while it is being inserted; None if only Qt knows them."""
         self._unbroken: str | None = ""
         """The text without soft breaks; None if it has to be made from `_content`."""
+        self._typed: list[_Change] = []
+        """The changes of Qt's text that are missing in `_content`: each costs a copy of megabytes, and typing comes in
+        runs of which only the result is asked for."""
         self.soft = False
         """Whether there are soft breaks."""
         self._filled: int | None = None
         """The units of a long text that were inserted so far; None if no text is being inserted."""
         self._lines = 0
         """The lines of the text that is being inserted."""
+        self._counted = "", 0, 0
+        """A displayed text, a position in it, and the number of soft breaks before that."""
         self._wanted: tuple[int, int] | None = None
         """The part of the text to select once it is inserted."""
         self._timer = QTimer(self)
@@ -128,10 +155,10 @@ class LongText(QPlainTextEdit):
         """Backspace and Delete beside a soft break remove the character beyond it."""
         cursor = self.textCursor()
         if self.soft and event is not None and not cursor.hasSelection():
-            text, at = self._displayed(), cursor.position()
-            if event.key() == Qt.Key.Key_Backspace and text.endswith(_SOFT, 0, at):
+            at = cursor.position()
+            if event.key() == Qt.Key.Key_Backspace and self._is_soft(at - len(_SOFT)):
                 cursor.setPosition(at - len(_SOFT))
-            elif event.key() == Qt.Key.Key_Delete and text.startswith(_SOFT, at):
+            elif event.key() == Qt.Key.Key_Delete and self._is_soft(at):
                 cursor.setPosition(at + len(_SOFT))
             self.setTextCursor(cursor)
         super().keyPressEvent(event)
@@ -140,7 +167,7 @@ class LongText(QPlainTextEdit):
         """Keeps the cursor out of soft breaks: what is typed or removed within one would change the text."""
         cursor = self.textCursor()
         at, was = cursor.position(), self._was_at
-        if self.soft and self._displayed().startswith(_SOFT, at - 1) and at:
+        if self.soft and self._is_soft(at - 1):
             anchor = cursor.anchor()
             self._was_at = at + 1 if was == at - 1 else at - 1
             cursor.setPosition(self._was_at if anchor == at else anchor)
@@ -148,6 +175,11 @@ class LongText(QPlainTextEdit):
             self.setTextCursor(cursor)
             return
         self._was_at = at
+
+    def _is_soft(self, at: int) -> bool:
+        """Whether a soft break is at a position. Qt is asked, because `_displayed` copies the text after a key."""
+        document = self.document()
+        return document is not None and at >= 0 and (document.characterAt(at), document.characterAt(at + 1)) == _BROKEN
 
     @property
     def filling(self) -> bool:
@@ -168,6 +200,12 @@ class LongText(QPlainTextEdit):
         return self._unbroken
 
     def _displayed(self) -> str:
+        text, document = self._content, self.document()
+        if self._typed and text is not None and document is not None:
+            for each in self._typed:
+                text = "".join((text[: each.start], each.put, text[min(each.start + each.removed, len(text)) :]))
+            self._content = text if len(text) == document.characterCount() - 1 else None
+        self._typed.clear()
         if self._content is None:
             self._content = _units(text_in(self))
         return self._content
@@ -188,15 +226,32 @@ class LongText(QPlainTextEdit):
 
     def number_at(self, position: int) -> int:
         """The number, from 1, of the line of the text at a position of the displayed text."""
-        text = self._displayed()
-        return text.count("\n", 0, position) - (text.count(_SOFT, 0, position) if self.soft else 0) + 1
+        document = self.document()
+        assert document is not None
+        displayed = document.findBlock(position).blockNumber()
+        return displayed - (self._soft_before(position) if self.soft else 0) + 1
+
+    def _soft_before(self, start: int) -> int:
+        """The number of soft breaks before a displayed line, counted on from the last one that was asked for."""
+        text = self._content
+        if text is None or any(each.start < start for each in self._typed):
+            text = self._displayed()
+        known, at, number = self._counted
+        if known is not text:
+            at = number = 0
+        number += text.count(_SOFT, at, start) if start >= at else -text.count(_SOFT, start, at)
+        self._counted = text, start, number
+        return number
 
     def continues(self, block: QTextBlock) -> bool:
         """Whether a soft break precedes a displayed line."""
-        return self.soft and block.previous().text().endswith(_MARK)
+        return self.soft and self._is_soft(block.position() - len(_SOFT))
 
     def start_of(self, line: int) -> int:
         """The position in the displayed text where a line of the text begins, counted from 1."""
+        document = self.document()
+        if not self.soft and document is not None:
+            return document.findBlockByNumber(line - 1).position()
         parts = self.content().split("\n", line - 1)
         return self._position(sum(map(len, parts[: line - 1])) + line - 1)
 
@@ -208,9 +263,15 @@ class LongText(QPlainTextEdit):
             data.setText(text.replace(_SOFT, "").replace(_MARK, ""))
         return data
 
-    def show_text(self, text: str) -> None:
-        """Replaces the text, in pieces if it is long; does nothing if it is the same. Emits no signal."""
-        if text == self.content():
+    def shows(self, text: str) -> bool:
+        """Whether this is the present text."""
+        return text is self._unbroken or text == self.content()
+
+    def show_text(self, text: str, shape: TextShape | None = None) -> None:
+        """Replaces the text, in pieces if it is long; does nothing if it is the same. Emits no signal. `shape`: that of
+        the text, if it is known."""
+        if self.shows(text):
+            self._unbroken = text  # the next comparison is of one object with itself
             return
         blocker = QSignalBlocker(self)
         old, was_soft = self.content(), self.soft
@@ -224,7 +285,7 @@ class LongText(QPlainTextEdit):
         if self.filling or changed > _MOST_CHANGED or (was_soft and not breaks):
             made = put(_units(text))
             self.soft = _SOFT in made and breaks
-            self._fill(made)
+            self._fill(made, shape.lines if shape is not None and not self.soft else made.count("\n") + 1)
         else:
             made = put(_units(middle))
             first, last = self._position(start), self._position(len(old) - end)
@@ -247,11 +308,12 @@ class LongText(QPlainTextEdit):
         cursor.setPosition(self._position(stop), QTextCursor.MoveMode.KeepAnchor)
         self.setTextCursor(cursor)
 
-    def _fill(self, text: str) -> None:
+    def _fill(self, text: str, lines: int) -> None:
         self._filled = _whole(text, len(text[:PIECE]))
         self._wanted = None
         self._content = text
-        self._lines = text.count("\n") + 1
+        self._typed.clear()
+        self._lines = lines
         self.setPlainText(_joined(text[: self._filled]))
         if self._filled < len(text):
             self._timer.start()
@@ -290,17 +352,14 @@ class LongText(QPlainTextEdit):
         self.setReadOnly(self.filling)
 
     def _follow(self, start: int, removed: int, added: int) -> None:
-        """Repeats a change of Qt's text in `_content`."""
-        if self.filling:
-            return
-        text, self._content, self._unbroken = self._content, None, None
+        """Keeps a change of Qt's text for `_content`."""
         document = self.document()
-        if text is None or document is None:
+        if self.filling or document is None:
             return
+        self._unbroken = None
         cursor = QTextCursor(document)
         cursor.setPosition(start)
         cursor.setPosition(min(start + added, document.characterCount() - 1), QTextCursor.MoveMode.KeepAnchor)
-        new = _units(cursor.selectedText().replace(_BREAK, "\n"))
-        made = text[:start] + new + text[min(start + removed, len(text)) :]
-        if len(made) == document.characterCount() - 1:
-            self._content = made
+        put = _units(cursor.selectedText().replace(_BREAK, "\n"))
+        if not (self._typed and self._typed[-1].join(start, removed, put)):
+            self._typed.append(_Change(start, removed, put))

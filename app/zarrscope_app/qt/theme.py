@@ -34,6 +34,8 @@ _SEVERITIES = {
 }
 """The name of a severity's icon → its colour in a dark theme, and in a light one."""
 _host: QPalette | None = None
+_quiet: dict[tuple[object, ...], QColor] = {}
+"""Mixed colours: a painting asks for the same one for each row."""
 
 
 def current_palette() -> QPalette:
@@ -70,7 +72,12 @@ def is_dark(palette: QPalette) -> bool:
 
 def quiet(palette: QPalette, strength: float = 0.62) -> QColor:
     """A text colour closer to the background: for second columns, units, hints."""
-    return mix(palette.color(Role.Window), palette.color(Role.WindowText), strength)
+    key = palette.cacheKey(), palette.currentColorGroup(), strength
+    if (made := _quiet.get(key)) is None:
+        if len(_quiet) >= 32:  # after changes of the theme
+            _quiet.clear()
+        made = _quiet[key] = mix(palette.color(Role.Window), palette.color(Role.WindowText), strength)
+    return made
 
 
 def mix(one: QColor, other: QColor, share: float) -> QColor:

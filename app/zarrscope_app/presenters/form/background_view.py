@@ -15,7 +15,7 @@ from zarrscope_app.presenters.form.draft import Draft
 from zarrscope_app.presenters.form.field_tree import fields
 from zarrscope_app.presenters.form.json_text import TextFault
 from zarrscope_app.presenters.form.section_form import SectionForm
-from zarrscope_app.presenters.form.view_models import Field, Way
+from zarrscope_app.presenters.form.view_models import Field, TextShape, Way
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,7 @@ class ShownFields:
     fields: tuple[Field, ...] = ()
     text: str = ""
     fault: TextFault | None = None
+    shape: TextShape | None = None
 
 
 NOTHING = ShownFields()
@@ -34,7 +35,8 @@ def shown_of(draft: Draft, way: Way, fold_above: int) -> ShownFields:
     """The fields of a draft, or its text, for the view `way`. Takes long for a large document."""
     if way in ("json", "document"):
         text, fault = json_text.shown(draft)
-        return ShownFields(json_text.lines_of(text, fault), text, fault)
+        known = draft.json.shape if draft.json is not None and draft.json.text is text else None
+        return ShownFields(json_text.lines_of(text, fault), text, fault, known or json_text.shape_of(text))
     return ShownFields(fields(draft, fold_above) if way == "fields" else ())
 
 
@@ -62,8 +64,8 @@ class BackgroundView:
         if not (_same(wanted, self._made) and draft.settled):
             self._ask(wanted, path, draft, way)
         shown = self._shown if self._made[:2] == (path, way) else NOTHING
-        if way == "json" and draft.json is not None and draft.json[0] is draft.now and not draft.errors:
-            return ShownFields(shown.fields, draft.json[1])
+        if way == "json" and draft.json is not None and draft.json.document is draft.now and not draft.errors:
+            return ShownFields(shown.fields, draft.json.text, None, draft.json.shape)
         return shown
 
     def made_of(self, draft: Draft) -> tuple[Field, ...]:

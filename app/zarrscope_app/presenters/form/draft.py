@@ -15,13 +15,14 @@ from zarrscope.jsondoc.nonstandard import brought_in
 from zarrscope.jsondoc.parse import CONSOLIDATED_LIMIT
 from zarrscope.jsondoc.pointers import within
 from zarrscope.jsondoc.unparsed import UnparsedDocument, document_or_text
+from zarrscope.model.frozen import frozen
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form import words
 from zarrscope_app.presenters.form.conflict import Sides, beside_of, merge, put, sides_of
 from zarrscope_app.presenters.form.line_diff import changed_lines
 from zarrscope_app.presenters.form.sections.model import NodeFacts
 from zarrscope_app.presenters.form.sections.shown_channels import ReadChannels, added_windows
-from zarrscope_app.presenters.form.view_models import Change, Diff, Disagreement, Side, Whose
+from zarrscope_app.presenters.form.view_models import Change, Diff, Disagreement, Side, TextShape, Whose
 
 AT_ONCE = 1 << 16
 """Documents of at most this many bytes are edited and compared on the host's thread."""
@@ -31,6 +32,15 @@ _acts = count(1)
 def new_act() -> int:
     """A new number for an action of a person; later actions have larger numbers."""
     return next(_acts)
+
+
+@frozen
+class JsonText:
+    """A document, and the JSON text of its attributes."""
+
+    document: Document
+    text: str
+    shape: TextShape
 
 
 class Draft:
@@ -68,8 +78,8 @@ class Draft:
         self.choices: dict[str, Side] = {}
         """Disputed field → the chosen side."""
         self._sides: tuple[tuple[Document, Document, Document], Sides] | None = None
-        self.json: tuple[Document, str] | None = None
-        """A document and the JSON text of its attributes, cached; None if there is none."""
+        self.json: JsonText | None = None
+        """The JSON text of the attributes that was made last."""
         self._diff: tuple[tuple[Document, Document], Diff] | None = None
         self._changes: tuple[tuple[Document, Document], tuple[Change, ...]] | None = None
 

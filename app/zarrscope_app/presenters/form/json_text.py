@@ -8,10 +8,11 @@ from zarrscope.errors import ZarrscopeError
 from zarrscope.jsondoc.document import Document
 from zarrscope.jsondoc.unparsed import UnparsedDocument
 from zarrscope.model.frozen import frozen
+from zarrscope.runtime.tuning import JSON_PIECE
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form import line_ends, words
-from zarrscope_app.presenters.form.draft import Draft
-from zarrscope_app.presenters.form.view_models import Field
+from zarrscope_app.presenters.form.draft import Draft, JsonText
+from zarrscope_app.presenters.form.view_models import Field, TextShape
 
 WHOLE = "text"
 """The id of the field under which a draft keeps a typed text that is not JSON."""
@@ -27,6 +28,20 @@ class TextFault:
 
     line: int
     sentence: str
+
+
+def shape_of(text: str) -> TextShape:
+    """The shape of a text, counted in steps: one call for a text of megabytes would keep Python's lock."""
+    lines = 1 + sum(text.count("\n", at, at + JSON_PIECE) for at in range(0, len(text), JSON_PIECE))
+    longest = at = 0
+    while len(text) - at > longest:
+        if end := text.rfind("\n", at, at + longest + 1) + 1:  # lines that are no longer are passed over together
+            at = end
+            continue
+        end = text.find("\n", at + longest)
+        longest = (end if end >= 0 else len(text)) - at
+        at += longest + 1
+    return TextShape(lines, longest)
 
 
 def text_of(document: Document, prefix: str) -> str:
@@ -67,9 +82,9 @@ def shown(draft: Draft) -> tuple[str, TextFault | None]:
         return line_ends.shown(now.text), fault_of(now.fault) if isinstance(now, UnparsedDocument) else None
     typed, sentence = draft.errors.get(WHOLE, ("", ""))
     if not sentence:
-        if draft.json is None or draft.json[0] is not draft.now:
-            draft.json = (draft.now, text_of(draft.now, draft.prefix))
-        return draft.json[1], None
+        if draft.json is None or draft.json.document is not draft.now:
+            draft.json = _json_text(draft.now, draft.prefix)
+        return draft.json.text, None
     return typed, fault_in(typed, draft) or TextFault(0, sentence)
 
 
@@ -98,8 +113,13 @@ def edited(draft: Draft, text: str, document: Document | None = None) -> Documen
     if draft.whole:
         return draft.with_text(line_ends.with_own_ends(document.text, text))
     made = with_text(document, draft.prefix, text)
-    draft.json = (made, text_of(made, draft.prefix))
+    draft.json = _json_text(made, draft.prefix)
     return made
+
+
+def _json_text(document: Document, prefix: str) -> JsonText:
+    text = text_of(document, prefix)
+    return JsonText(document, text, shape_of(text))
 
 
 def fault_of(error: ZarrscopeError) -> TextFault:

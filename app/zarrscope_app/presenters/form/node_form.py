@@ -203,6 +203,7 @@ class NodeForm:
             meaning=meaning_of(sections),
             sections=sections if way == "image" else (),
             text=self._typed_text.get(json_text.WHOLE, shown.text),
+            text_shape=None if json_text.WHOLE in self._typed_text else shown.shape,
             text_line=shown.fault.line if shown.fault is not None else 0,
             text_error=shown.fault.sentence if shown.fault is not None else "",
             verdict=self._judge.verdict.sentence if self._judge.on and not draft.whole else "",

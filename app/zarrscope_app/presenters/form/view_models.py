@@ -163,6 +163,15 @@ class Diff:
 
 
 @frozen
+class TextShape:
+    """The size of a text, which an editor needs before it lays it out. Counted in the background for a large one."""
+
+    lines: int = 0
+    longest: int = 0
+    """The number of characters of the longest line."""
+
+
+@frozen
 class EditState:
     """The snapshot of the form."""
 
@@ -192,6 +201,8 @@ class EditState:
     text: str = ""
     """In the view "json": the text of the attributes; in "document": the text of the whole document. A text that is not
     JSON stays as typed."""
+    text_shape: TextShape | None = None
+    """The shape of `text`; None of a text that was just typed, which its editor knows."""
     text_line: int = 0
     """The number of the faulty line of `text`, from 1; 0 if there is none."""
     text_error: str = ""
