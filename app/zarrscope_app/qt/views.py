@@ -135,21 +135,33 @@ class ViewTabs(QTabWidget):
                 self._attached.add(view.id)
                 self.pages[view.id].attach(self._session.tabs.presenters[view.id])
         tabs = {tab.id: tab for tab in self._session.tabs.snapshot()}
+        closed = []
         for place, id in enumerate(self.pages):
             title = literal(tabs[id].title) if id in tabs else self.tabText(place)
             enabled = id in self._only or (id in tabs and tabs[id].enabled)
             if title != self.tabText(place):  # Qt lays out all tabs again, even for the same text
                 self.setTabText(place, title)
-            if enabled != self.isTabEnabled(place):
-                self.setTabEnabled(place, enabled)
-            if id == "overview":  # hidden, not only disabled, because few nodes have an overview
-                self.setTabVisible(place, enabled)
+            if not enabled:
+                closed.append(place)
+            elif not self.isTabEnabled(place):
+                self.setTabEnabled(place, True)
+            if id == "overview" and enabled:
+                self.setTabVisible(place, True)
         front = self._session.tabs.front
         if not self._only and front in self.pages:
             self.setCurrentWidget(self.pages[front])
+        self._close(closed)
         blocker.unblock()
         self._room_for_current()
         self._hand_over_focus()
+
+    def _close(self, places: list[int]) -> None:
+        """Closes tabs, that in front last: Qt brings another open one to the front at once, and lays out its page."""
+        for place in sorted(places, key=lambda place: place == self.currentIndex()):
+            if self.isTabEnabled(place):
+                self.setTabEnabled(place, False)
+            if self.id_at(place) == "overview":  # hidden, not only disabled, because few nodes have an overview
+                self.setTabVisible(place, False)
 
     @property
     def zoomed(self) -> Any:
