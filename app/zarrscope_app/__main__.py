@@ -8,6 +8,11 @@ def main() -> None:
     """Runs one command. Ctrl-C before or after it, such as while modules are imported, ends the process without a
     traceback."""
     try:
+        if sys.argv[1:] in (["--version"], ["-V"]):  # needs neither click nor the verbs
+            from zarrscope_app.presenters.installation import report
+
+            print(report())
+            return
         from zarrscope_app import cli
 
         cli.main()

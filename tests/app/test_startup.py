@@ -165,6 +165,26 @@ def test_help_and_completion_import_no_verb() -> None:
     assert not of_verbs(set(done.stderr.split()))
 
 
+def test_help_imports_nothing_of_dialects_and_nodes() -> None:
+    """A quarter of its time, for a warning that only verbs with a node need."""
+    rooms = {name.split(".")[1] for name in imported("--help") if name.startswith("zarrscope.")}
+    assert rooms <= {"errors", "runtime", "version"}
+
+
+@pytest.mark.parametrize("option", ["--version", "-V"])
+def test_the_version_is_printed_without_the_command_line(option: str) -> None:
+    code = (
+        "import sys\n"
+        f"sys.argv = ['zarrscope', {option!r}]\n"
+        "from zarrscope_app.__main__ import main\n"
+        "main()\n"
+        "print(*sys.modules, file=sys.stderr)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
+    assert f"zarrscope {zarrscope.__version__}\n" in done.stdout
+    assert not {"click", "zarrscope_app.cli", "zarrscope.nodes"} & set(done.stderr.split())
+
+
 def test_completion_knows_verbs_and_the_options_before_them() -> None:
     complete = ShellComplete(cli, {}, "zarrscope", "_ZARRSCOPE_COMPLETE")
     listed = {each.value: each.help for each in complete.get_completions([], "")}

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from zarrscope.nodes.extensions import demands_above
 from zarrscope.runtime.interrupts import uninterrupted
 from zarrscope_app.cli.color import option as color_option
 from zarrscope_app.cli.ending import timeout_option
@@ -370,6 +369,8 @@ def opened(
         if node is not None and os.path.exists(node):
             error.advice = swapped_sentence(url, node)
         raise
+    from zarrscope.nodes.extensions import demands_above  # a quarter of the time of --help, if it stood above
+
     tell_about(hierarchy)
     path = place(hierarchy, node)
     if descend and node is None and path == "/":
