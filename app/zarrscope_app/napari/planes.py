@@ -55,7 +55,7 @@ class Watch(QObject):
         super().__init__()
         spare_xarray()
         self.unread = UnreadPlanes()
-        self.unread.changed.connect(self.changed.emit)
+        self.unread.changed.connect(self.changed.emit, on_ref_error="ignore")  # Qt allows no weak reference to it
         self.listeners: set[int] = set()
         """The ids of docks that show `unread`. If there are none, napari's notifications show it."""
         self._viewer = ref(viewer)

@@ -8,13 +8,12 @@ from dataclasses import replace
 from enum import Enum
 from typing import Any
 
-from psygnal import Signal
-
 from zarrscope.errors import Refused
 from zarrscope.model.frozen import frozen
 from zarrscope.runtime.threads import JobResult, Owner, Ticket
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.coalesce import CoalescedCall
+from zarrscope_app.presenters.signals import signal
 
 
 class JobState(Enum):
@@ -57,7 +56,7 @@ def if_complete(done: Callable[[JobResult[Any]], str]) -> Callable[[JobResult[An
 class JobsPresenter:
     """Jobs in the order of their start. `changed()` is emitted at most once per pass of the event loop."""
 
-    changed = Signal()
+    changed = signal()
 
     def __init__(self, owner: Owner) -> None:
         self._owner = owner

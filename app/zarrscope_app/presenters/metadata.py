@@ -7,8 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from psygnal import Signal
-
 from zarrscope.check.inventory import Inventory, take_inventory
 from zarrscope.nodes.internals import node_context
 from zarrscope.runtime.threads import JobResult, Owner, Ticket
@@ -16,6 +14,7 @@ from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.coalesce import CoalescedCall
 from zarrscope_app.presenters.node_description import MOST_LEVELS, Info, Item, as_text, ratio
 from zarrscope_app.presenters.node_details import NodeDetails
+from zarrscope_app.presenters.signals import signal
 
 if TYPE_CHECKING:
     from zarrscope.nodes.array import Array
@@ -59,7 +58,7 @@ def _with(info: Info, stored: Item) -> Info:
 class MetadataPresenter:
     """The Info tab of one session."""
 
-    changed = Signal()
+    changed = signal()
 
     def __init__(self, owner: Owner) -> None:
         self._owner = owner

@@ -13,8 +13,6 @@ from functools import partial
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
-from psygnal import Signal
-
 from zarrscope.errors import ZarrscopeError
 from zarrscope.errors.confidential import public, scrub
 from zarrscope.nodes.opening import open as open_hierarchy
@@ -25,6 +23,7 @@ from zarrscope_app.presenters.advice import capitalised, sentence_of
 from zarrscope_app.presenters.coalesce import CoalescedCall
 from zarrscope_app.presenters.node_details import NodeDetails
 from zarrscope_app.presenters.problem_rows import ProblemRow, rows_of
+from zarrscope_app.presenters.signals import signal
 from zarrscope_app.presenters.strings import Problem, clean, counted, joined, percent, problem
 
 if TYPE_CHECKING:
@@ -80,7 +79,7 @@ class ProblemsPresenter:
     """A list of problems without repeats, newest last. `changed()` is emitted after each change, on the
     host's thread."""
 
-    changed = Signal()
+    changed = signal()
 
     def __init__(self, owner: Owner) -> None:
         self._owner = owner

@@ -20,6 +20,7 @@ from zarrscope_app.presenters.cf_times import TIME_WIDTH, cf_times
 from zarrscope_app.presenters.coalesce import CoalescedCall
 from zarrscope_app.presenters.failed_chunks import TellsFailedChunks
 from zarrscope_app.presenters.node_details import NodeDetails, axis_names
+from zarrscope_app.presenters.signals import signal
 
 if TYPE_CHECKING:
     from zarrscope.nodes.array import Array
@@ -91,7 +92,7 @@ class ValuesPresenter(TellsFailedChunks):
     """The table of the selected array, or of the displayed level of an image. `changed()` is emitted when another array
     or part is shown, or cells have arrived."""
 
-    changed = Signal()
+    changed = signal()
     moved = Signal(int, int)
     """Emits (axis, index) when an index was set in the table: of an image an index of its finest level."""
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from psygnal import Signal
 
 from zarrscope.check.inventory import Inventory, take_inventory
 from zarrscope.errors import BadChunk
@@ -39,6 +38,7 @@ from zarrscope_app.presenters.chunks.view_models import (
 )  # fmt: skip
 from zarrscope_app.presenters.coalesce import CoalescedCall
 from zarrscope_app.presenters.node_details import NodeDetails, axis_names
+from zarrscope_app.presenters.signals import signal
 
 if TYPE_CHECKING:
     from zarrscope.model.selection import ChunkIndex
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 class ChunksPresenter(ChoosesChunk):
     """The Chunks tab of one session."""
 
-    changed = Signal()
+    changed = signal()
 
     _colored_by = "size"
     """The value by which the cells are coloured, an id of COLORINGS."""

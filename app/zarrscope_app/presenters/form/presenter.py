@@ -60,7 +60,7 @@ class EditPresenter(MemberActions):
     """The presenter of the form. All methods run on the host's thread, and none waits for the store. After a method has
     changed something, there is a new `state`, and `changed()` is emitted once per pass of the event loop."""
 
-    changed = Signal()
+    changed = Signal(check_nargs_on_connect=False)
     saved = Signal(str)
     """The path of a node whose document was written."""
     failed = Signal(object, str)

@@ -19,8 +19,6 @@ from hashlib import blake2b
 from itertools import count
 from typing import TYPE_CHECKING, Any, Literal
 
-from psygnal import Signal
-
 from zarrscope.jsondoc.document import Document
 from zarrscope.model.frozen import frozen
 from zarrscope.nodes.document_keys import attributes_pointer
@@ -32,6 +30,7 @@ from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form.draft import Draft, differences
 from zarrscope_app.presenters.form.waiting import Aside
 from zarrscope_app.presenters.settings import Settings
+from zarrscope_app.presenters.signals import signal
 
 if TYPE_CHECKING:
     from zarrscope.nodes.hierarchy import Hierarchy
@@ -67,7 +66,7 @@ class RescuedEdits:
 class Rescue:
     """The unsaved edits of one session. All methods run on the host's thread."""
 
-    changed = Signal()
+    changed = signal()
 
     def __init__(self, url: str, edit: EditPresenter, owner: Owner, settings: Settings) -> None:
         self._edit, self._owner, self._settings = edit, owner, settings

@@ -9,8 +9,6 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-from psygnal import Signal
-
 from zarrscope.jsondoc.pointers import pointer_of
 from zarrscope.model.frozen import frozen
 from zarrscope.runtime.threads import JobResult, Owner, Ticket
@@ -19,6 +17,7 @@ from zarrscope_app.presenters.form import words
 from zarrscope_app.presenters.form.draft import Draft
 from zarrscope_app.presenters.form.drafts import Drafts
 from zarrscope_app.presenters.form.view_models import EditState, Way
+from zarrscope_app.presenters.signals import signal
 
 MOST = 10_000
 """The most matches that are counted; there may be more."""
@@ -54,7 +53,7 @@ class FormSearch:
     """The search in the displayed form: call `look_for` with a text, then `step`. The search calls `shown(pointer)`
     to make the member of a match visible. `view` returns the form's state."""
 
-    changed = Signal()
+    changed = signal()
 
     def __init__(
         self, owner: Owner, drafts: Drafts, shown: Callable[[str], object], view: Callable[[], EditState]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from psygnal import Signal
-
 from zarrscope.errors.confidential import without_numbers
 from zarrscope.model.frozen import frozen
 from zarrscope.nodes.opening import open as open_hierarchy
@@ -17,6 +15,7 @@ from zarrscope_app.presenters.image.choice import one_image
 from zarrscope_app.presenters.image.correspondence import AxisMap, axis_like, between, index_like, moved
 from zarrscope_app.presenters.image.presenter import SlicePresenter
 from zarrscope_app.presenters.image.view_models import Rect, Tile
+from zarrscope_app.presenters.signals import signal
 
 HALF = 0.5
 
@@ -45,8 +44,8 @@ class Other:
 class Blend:
     """Blends two images: `show` lays an image over the picture of `main`, None removes it."""
 
-    changed = Signal()
-    painted = Signal()
+    changed = signal()
+    painted = signal()
 
     def __init__(self, main: SlicePresenter) -> None:
         self.main = main

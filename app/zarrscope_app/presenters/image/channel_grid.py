@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 
-from psygnal import Signal
-
 from zarrscope.view.image import Image
 from zarrscope_app.presenters.image.presenter import SlicePresenter
+from zarrscope_app.presenters.signals import signal
 
 MOST = 8
 """The most channels that have a picture of their own: more would be too small to see."""
@@ -19,7 +18,7 @@ class ChannelGrid:
     The visible channels of `main` have a view each. Everything else is set in `main` only.
     """
 
-    changed = Signal()
+    changed = signal()
     """Emitted when the number of views has changed."""
 
     def __init__(self, main: SlicePresenter) -> None:

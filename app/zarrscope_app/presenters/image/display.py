@@ -7,20 +7,19 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 
-from psygnal import Signal
-
 from zarrscope_app.presenters.image import colormaps, words
 from zarrscope_app.presenters.image.channel_search import matching_channels
 from zarrscope_app.presenters.image.colormaps import CYCLIC
 from zarrscope_app.presenters.image.contrast import Contrast
 from zarrscope_app.presenters.image.display_settings import ChannelStyle, LabelStyle
 from zarrscope_app.presenters.image.view_models import Refusal
+from zarrscope_app.presenters.signals import signal
 
 
 class Display(ABC):
     """The part of SlicePresenter that changes display settings."""
 
-    switched = Signal()
+    switched = signal()
     """Emitted when a person has switched smoothing or the dots on or off, which holds for all images."""
 
     _channels: list[ChannelStyle]

@@ -11,13 +11,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 
-from psygnal import Signal
-
 from zarrscope.model.frozen import frozen
 from zarrscope.view.image import Image
 from zarrscope_app.presenters.image.correspondence import axis_like, between, index_like, level_like, moved
 from zarrscope_app.presenters.image.presenter import SlicePresenter
 from zarrscope_app.presenters.image.view_models import Rect
+from zarrscope_app.presenters.signals import signal
 
 _ASKED = 32
 """The most requested rectangles per picture that are remembered until its host reports them: a person may drag faster
@@ -52,7 +51,7 @@ class Link:
     """The link between pictures. Call `join` and `leave` when pictures appear and disappear; `set_linked` sets whether
     they all show the same position."""
 
-    changed = Signal()
+    changed = signal()
 
     def __init__(self) -> None:
         self.linked = False
@@ -73,8 +72,8 @@ class Link:
         """Adds a picture that has become visible."""
         handlers = (partial(self._indexed, picture), partial(self._looked, picture), partial(self._changed, picture))
         self._members[picture] = _Member(handlers, picture.image, picture.locked_level)
-        for signal, handler in zip((picture.moved, picture.looked, picture.changed), handlers, strict=True):
-            signal.connect(handler)
+        for emitted, handler in zip((picture.moved, picture.looked, picture.changed), handlers, strict=True):
+            emitted.connect(handler)
         if self.linked:
             self._adopt(picture)
 
@@ -82,8 +81,8 @@ class Link:
         """Removes a picture that is no longer visible."""
         member = self._members.pop(picture, None)
         if member is not None:
-            for signal, handler in zip((picture.moved, picture.looked, picture.changed), member.handlers, strict=True):
-                signal.disconnect(handler)
+            for emitted, handler in zip((picture.moved, picture.looked, picture.changed), member.handlers, strict=True):
+                emitted.disconnect(handler)
 
     # ------------------------------------------------------------------ a picture was moved
     def _indexed(self, picture: SlicePresenter, axis: int, index: int) -> None:

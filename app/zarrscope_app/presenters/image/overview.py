@@ -32,6 +32,7 @@ from zarrscope_app.presenters.image.tile_geometry import MAX_OVERVIEW, overview_
 from zarrscope_app.presenters.image.walking import Walker
 from zarrscope_app.presenters.image_names import image_name
 from zarrscope_app.presenters.node_details import NodeDetails
+from zarrscope_app.presenters.signals import signal
 
 if TYPE_CHECKING:
     from zarrscope.nodes.hierarchy import Hierarchy
@@ -127,7 +128,7 @@ class _Kept:
 class OverviewPresenter:
     """The view of a collection. `changed()` is emitted at most once per pass of the event loop."""
 
-    changed = Signal()
+    changed = signal()
     named = Signal(dict)
     """Emits path → the name that an image of a series states, "" if it states none."""
 

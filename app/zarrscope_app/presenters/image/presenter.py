@@ -12,7 +12,6 @@ from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
-from psygnal import Signal
 
 from zarrscope.runtime.threads import Owner, Priority
 from zarrscope.view.image import Image
@@ -47,6 +46,7 @@ from zarrscope_app.presenters.image.tile_manager import TileManager
 from zarrscope_app.presenters.image.view_models import Frame, LinePlot, Rect, ScaleBar, SliceState
 from zarrscope_app.presenters.image.wait_messages import WaitMessages
 from zarrscope_app.presenters.node_details import NodeDetails
+from zarrscope_app.presenters.signals import signal
 
 AHEAD_CHUNKS = 128
 """The most chunks that are prefetched for the next index; if it needs more, none are prefetched."""
@@ -55,10 +55,10 @@ AHEAD_CHUNKS = 128
 class SlicePresenter(ReadsOut, Navigation, Display, WaitMessages, TellsFailedChunks):
     """The picture of one image in a session. Call all methods on the host's thread; none waits for the store."""
 
-    changed = Signal()
-    painted = Signal()
-    probed = Signal()
-    looked = Signal()
+    changed = signal()
+    painted = signal()
+    probed = signal()
+    looked = signal()
     """Emitted when another part of the plane is displayed."""
 
     def __init__(self, owner: Owner, loader: ChunkLoader) -> None:

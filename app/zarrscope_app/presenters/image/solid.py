@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from psygnal import Signal
 
 from zarrscope.model.frozen import frozen
 from zarrscope.runtime.threads import JobResult, Ticket
@@ -27,6 +26,7 @@ from zarrscope_app.presenters.image.oblique import Volume, radius, shear, view_t
 from zarrscope_app.presenters.image.painting import GREY
 from zarrscope_app.presenters.image.presenter import SlicePresenter
 from zarrscope_app.presenters.image.solid_and_blend import FARTHEST, NEAREST, solid_member
+from zarrscope_app.presenters.signals import signal
 
 MAX_VOXELS = 1 << 23
 """The most voxels of all channels together; turning this many takes a few hundredths of a second."""
@@ -86,7 +86,7 @@ class Solid:
     """The presenter of the picture in three dimensions: `toggle` switches between it and the plane of `main`; `turn`
     follows the person's drag."""
 
-    changed = Signal()
+    changed = signal()
 
     def __init__(self, main: SlicePresenter) -> None:
         self.main = main

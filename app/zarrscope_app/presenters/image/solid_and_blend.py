@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from psygnal import Signal
+
+from zarrscope_app.presenters.signals import signal
 
 NOT_DRAWN = {
     "solid": "The view shows the volume in three dimensions; the window, napari and zarrscope render draw that.",
@@ -33,7 +34,7 @@ class SolidAndBlend:
     """Holds those members of the displayed view that show more than a plane ("solid" and "blend", see the module), by
     name. A presenter that can draw a member adds its name to `drawn`."""
 
-    asked = Signal()
+    asked = signal()
     """Emitted when a restored view has members to draw, which `take` returns."""
 
     def __init__(self) -> None:

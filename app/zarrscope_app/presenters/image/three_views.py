@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 
-from psygnal import Signal
-
 from zarrscope_app.presenters.image.presenter import SlicePresenter
+from zarrscope_app.presenters.signals import signal
 
 
 class ThreeViews:
@@ -17,7 +16,7 @@ class ThreeViews:
     settings of channels and labels are set in `main` only.
     """
 
-    changed = Signal()
+    changed = signal()
     """Emitted when the other planes were opened or closed."""
 
     def __init__(self, main: SlicePresenter) -> None:

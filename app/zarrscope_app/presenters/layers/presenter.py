@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from psygnal import Signal
 
 from zarrscope.errors import TooLarge, Unsupported, ZarrscopeError
 from zarrscope.errors.confidential import without_numbers
@@ -36,6 +35,7 @@ from zarrscope_app.presenters.layers.drawn_values import contrast_of, drawn_valu
 from zarrscope_app.presenters.layers.first_plane import ViewerCanvas, read_ahead
 from zarrscope_app.presenters.session.session import Session
 from zarrscope_app.presenters.session.state_text import encode_view
+from zarrscope_app.presenters.signals import signal
 
 if TYPE_CHECKING:
     from zarrscope.nodes.array import Array
@@ -351,7 +351,7 @@ def _of_several(
 class UnreadPlanes:
     """The layers whose displayed plane cannot be read at present. A layer is any object of the host with a `name`."""
 
-    changed = Signal()
+    changed = signal()
 
     def __init__(self) -> None:
         self._found: WeakKeyDictionary[Any, strings.Problem] = WeakKeyDictionary()
@@ -392,7 +392,7 @@ class Layers:
     """Makes layers in the background for one host: `add(session, done)` for the selected node. `ended()` is emitted on
     the host's thread when layers were made, or could not be made."""
 
-    ended = Signal()
+    ended = signal()
 
     def __init__(self, post: Post) -> None:
         self._owner = shared().owner(post)

@@ -12,8 +12,6 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
-from psygnal import Signal
-
 from zarrscope.errors import Refused
 from zarrscope.model.frozen import frozen
 from zarrscope.model.node_path import join_path
@@ -36,6 +34,7 @@ from zarrscope_app.presenters.nodes.acts import (
     values,
     with_error,
 )
+from zarrscope_app.presenters.signals import signal
 
 if TYPE_CHECKING:
     from zarrscope.nodes.array import Array
@@ -111,7 +110,7 @@ class OpenHierarchy(Protocol):
 class NodesPresenter:
     """The actions of one session. All methods run on the host's thread; none waits for the store."""
 
-    changed = Signal()
+    changed = signal()
 
     def __init__(self, session: OpenHierarchy) -> None:
         self._session = session

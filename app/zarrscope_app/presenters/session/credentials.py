@@ -12,8 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from psygnal import Signal
-
 from zarrscope.errors import Refused, ZarrscopeError
 from zarrscope.errors.confidential import public
 from zarrscope.model.frozen import frozen
@@ -26,6 +24,7 @@ from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.session.opening import Opening
 from zarrscope_app.presenters.session.part import SessionPart
 from zarrscope_app.presenters.session.view_models import SessionStatus
+from zarrscope_app.presenters.signals import signal
 
 if TYPE_CHECKING:
     from zarrscope.nodes.hierarchy import Hierarchy
@@ -175,7 +174,7 @@ class AsksCredentials(SessionPart):
     _opening: Opening
     _opener: Callable[..., Hierarchy]
     _status: SessionStatus
-    relocated = Signal()
+    relocated = signal()
     """Emitted when `url` has changed."""
     _tried: str | None = None
     """The sources of the credentials that were tried when access was last denied; kept until the hierarchy opens with

@@ -8,8 +8,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from psygnal import Signal
-
 from zarrscope.errors import NotFound, ZarrscopeError
 from zarrscope.errors.confidential import public
 from zarrscope.nodes.enclosing import only_node_in, opened_around
@@ -18,6 +16,7 @@ from zarrscope.view.loader import ChunkLoader
 from zarrscope_app.presenters.form.rescue import Rescue
 from zarrscope_app.presenters.session.part import SessionPart
 from zarrscope_app.presenters.session.view_models import place_name
+from zarrscope_app.presenters.signals import signal
 from zarrscope_app.presenters.tree.presenter import TreePresenter
 
 if TYPE_CHECKING:
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 class OpensEnclosing(SessionPart):
     """The part of a session that opens the hierarchy around a node."""
 
-    placed = Signal()
+    placed = signal()
     """Emitted when the address of the hierarchy differs from the address that was given."""
     loader: ChunkLoader
     tree: TreePresenter

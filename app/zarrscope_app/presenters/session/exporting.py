@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
-from psygnal import Signal
 
 from zarrscope import convert
 from zarrscope.convert import export
@@ -34,6 +33,7 @@ from zarrscope_app.presenters.image.presenter import SlicePresenter
 from zarrscope_app.presenters.image.solid_and_blend import NOT_WRITTEN
 from zarrscope_app.presenters.jobs import JobsPresenter, Report
 from zarrscope_app.presenters.session.view_models import SessionState
+from zarrscope_app.presenters.signals import signal
 from zarrscope_app.presenters.values import ValuesPresenter
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ class Prepared:
 class ExportPresenter:
     """Prepares and runs the exports of one session. All methods run on the host's thread."""
 
-    changed = Signal()
+    changed = signal()
 
     def __init__(self, session: ExportingSession) -> None:
         self._session = session

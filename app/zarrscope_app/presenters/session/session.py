@@ -13,8 +13,6 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from psygnal import Signal
-
 from zarrscope.errors import ZarrscopeError
 from zarrscope.errors.confidential import public
 from zarrscope.nodes.internals import node_context
@@ -52,6 +50,7 @@ from zarrscope_app.presenters.session.tabs import Tabs
 from zarrscope_app.presenters.session.taken_view import changes_of_view
 from zarrscope_app.presenters.session.view_models import SessionState, SessionStatus, crumbs, facts_of, place_name
 from zarrscope_app.presenters.session.waiting import WaitsForStores
+from zarrscope_app.presenters.signals import signal
 from zarrscope_app.presenters.tree.presenter import TreePresenter
 from zarrscope_app.presenters.values import ValuesPresenter
 
@@ -67,7 +66,7 @@ class Session(
 ):  # fmt: skip
     """One opened hierarchy with its presenters. `url` is its address. `state` shows all failures."""
 
-    changed = Signal()
+    changed = signal()
     layers_say = False
     """Whether layers are made of the images; these say themselves where an image lies."""
 

@@ -24,6 +24,7 @@ from zarrscope_app.presenters.session.kept_views import LastDisplaySettings
 from zarrscope_app.presenters.session.session import Session
 from zarrscope_app.presenters.session.state_text import decode_view
 from zarrscope_app.presenters.settings import MemorySettings, Settings
+from zarrscope_app.presenters.signals import signal
 from zarrscope_app.presenters.tree.presenter import TreePresenter
 from zarrscope_app.presenters.tree.roots import RootsPresenter
 
@@ -46,7 +47,7 @@ class Workspace:
     `recent`.
     """
 
-    changed = Signal()
+    changed = signal()
     unopened = Signal(object)
     """Emits the problem (strings.Problem) of dropped places that could not be opened, if nothing else is open."""
 
