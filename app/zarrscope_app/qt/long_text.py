@@ -14,6 +14,7 @@ which a character such as an emoji is two surrogates: positions in it are those 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,6 +32,8 @@ _MOST_CHANGED = 1 << 15
 _BREAK = "\u2029"
 LINE = 1 << 12
 """The most characters of a line; a longer one gets soft breaks."""
+_ENCODED = 1 << 16
+"""Characters that are encoded at once: of a long text with one emoji, only the piece around it."""
 _MARK = "\u206f"
 _SOFT = f"{_MARK}\n"
 _BROKEN = _MARK, _BREAK
@@ -62,6 +65,19 @@ def _plain(text: str) -> bool:
 
 def _units(text: str) -> str:
     """Encodes a text as UTF-16. The result has one character for each 16-bit unit, so an emoji becomes two."""
+    return text if text.isascii() else "".join(map(_encoded, _cut(text, _ENCODED)))
+
+
+def _cut(text: str, most: int) -> Iterator[str]:
+    """The text in pieces of at most this length, none of which ends between two surrogates."""
+    at = 0
+    while at < len(text):
+        end = _whole(text, min(len(text), at + most))
+        yield text[at:end]
+        at = end
+
+
+def _encoded(text: str) -> str:
     if _plain(text):
         return text
     # numpy turns an array of numbers into a string in one step, surrogates too; Python's decoders would join a pair of
@@ -72,8 +88,15 @@ def _units(text: str) -> str:
 
 def _joined(units: str) -> str:
     """The reverse of `_units`: joins each pair of surrogates to the character that they encode."""
-    if units.isascii():
+    return units if units.isascii() else "".join(map(_decoded, _cut(units, _ENCODED)))
+
+
+def _decoded(units: str) -> str:
+    try:
+        units.encode("utf-16-le")
         return units
+    except UnicodeEncodeError:  # there are surrogates
+        pass
     numbers = np.array([f"{units}x"]).view(np.uint32)
     return numbers.astype("<u2").tobytes().decode("utf-16-le", "surrogatepass")[:-1]
 
