@@ -47,7 +47,6 @@ REASONS: dict[str, tuple[str, ...]] = {
         "core/zarrscope/stores/other_schemes.py: _connection",
     ),
     "obstore types its functions for each kind of client, and for dictionaries, so that one call fits several.": (
-        "core/zarrscope/stores/object_futures.py",
         "core/zarrscope/stores/object_store.py",
         "core/zarrscope/stores/object_listings.py",
         "core/zarrscope/stores/object_values.py: range_option",

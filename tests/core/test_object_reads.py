@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import threading
-import weakref
 from collections.abc import Iterator
 from functools import partial
 from typing import Any, cast
@@ -16,10 +15,8 @@ pytest.importorskip("obstore")
 
 from contracts.http_server import WebServer, web_server
 from zarrscope.errors import Denied, Unreadable
-from zarrscope.stores.object_futures import Came, DirectFuture
 from zarrscope.stores.object_reads import Bucket, ManyReads, Sent
 from zarrscope.stores.object_store import ObjectStore
-from zarrscope.stores.obstore_store import ObstoreStore
 from zarrscope.stores.remote import loop
 
 VALUES = {f"c/{i}": bytes([i]) * (100 + i) for i in range(40)}
@@ -57,54 +54,6 @@ def test_values_that_come_take_no_task(server: WebServer) -> None:
     assert [found[i] for i in range(len(VALUES))] == [*VALUES.values()]
     assert asked(server) == sorted(VALUES)
     assert not tasks
-
-
-def test_values_that_come_do_not_wake_the_event_loop_one_by_one(
-    server: WebServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Each wake is a system call, at which the thread that received the value gives the GIL away."""
-    store, woken = bucket(server), list[object]()
-    wake = loop().call_soon_threadsafe
-
-    def counted(call: Any, *told: Any, **more: Any) -> Any:
-        woken.append(call)
-        return wake(call, *told, **more)
-
-    monkeypatch.setattr(loop(), "call_soon_threadsafe", counted)
-    found = dict(store.get_many([(key, None) for key in VALUES]))
-    assert [found[i] for i in range(len(VALUES))] == [*VALUES.values()]
-    assert len(woken) == 2, "to send the requests, and to end"
-
-
-def test_further_requests_follow_when_fewer_go_at_once(server: WebServer) -> None:
-    store = bucket(server)
-    store._width = 4
-    found = dict(store.get_many([(key, None) for key in VALUES]))
-    assert [found[i] for i in range(len(VALUES))] == [*VALUES.values()]
-    assert asked(server) == sorted(VALUES)
-    assert store.width > 4, "successful requests widen it again"
-
-
-def test_a_store_object_of_python_may_find_its_credentials_by_a_coroutine(server: WebServer) -> None:
-    """obstore runs it on the event loop on which the request began."""
-    from obstore.store import S3Store
-
-    async def keys() -> dict[str, Any]:
-        await asyncio.sleep(0)
-        return {"access_key_id": "k", "secret_access_key": "s", "expires_at": None}
-
-    client = S3Store(
-        "pub",
-        prefix="x.zarr",
-        endpoint=server.url,
-        region="us-east-1",
-        client_options={"allow_http": True},
-        credential_provider=cast(Any, keys),
-    )
-    store = ObstoreStore(client)
-    found = dict(store.get_many([(key, None) for key in VALUES]))
-    assert [found[i] for i in range(len(VALUES))] == [*VALUES.values()]
-    assert asked(server) == sorted(VALUES), "at the first attempt"
 
 
 @pytest.mark.parametrize(
@@ -200,8 +149,7 @@ def test_an_error_that_comes_after_the_end_is_not_written_to_stderr(caplog: pyte
         class OneRead:
             url, width, _loop = "s3://pub/x.zarr", 1, here
 
-            def _send_read(self, key: str, part: object, limit: object, came: Came) -> Sent:
-                future.add_done_callback(came)
+            def _send_read(self, *request: object) -> Sent:
                 return Sent(future, None, 0, 0, 1)
 
         many = ManyReads(cast(Bucket, OneRead()), [("c/0", None)], None)
@@ -213,44 +161,3 @@ def test_an_error_that_comes_after_the_end_is_not_written_to_stderr(caplog: pyte
     asyncio.run(run())
     gc.collect()
     assert not caplog.records
-
-
-def test_a_future_is_done_once_by_whoever_is_first() -> None:
-    """A result may arrive on a thread of obstore while the event loop cancels."""
-    for number in range(200):
-        came, told, begin = list[DirectFuture](), list[DirectFuture](), threading.Barrier(2)
-        future = DirectFuture(came.append)
-        future.add_done_callback(told.append)
-
-        def arrive(future: DirectFuture = future, begin: threading.Barrier = begin, number: int = number) -> None:
-            begin.wait()
-            future.set_result(number)
-
-        thread = threading.Thread(target=arrive)
-        thread.start()
-        begin.wait()
-        was_first = future.cancel()
-        thread.join()
-        assert came == [future]
-        assert future.cancelled() is was_first
-        assert told == ([future] if was_first else []), "obstore then ends the request"
-        if was_first:
-            with pytest.raises(asyncio.CancelledError):
-                future.result()
-        else:
-            assert future.result() == number
-        assert not future.cancel()
-
-
-def test_values_that_were_taken_are_not_kept(server: WebServer) -> None:
-    """128 blocks of shards would be a gigabyte."""
-    store = bucket(server)
-    coming = store._get_views([(key, None) for key in VALUES], lambda: False, None)
-    seen = []
-    for _ in range(len(VALUES)):
-        _, value = next(coming)
-        assert isinstance(value, memoryview)
-        seen.append(weakref.ref(value))
-        del value
-    assert len([each for each in seen if each() is not None]) <= 1, "the last one"
-    assert not list(coming)

@@ -359,7 +359,7 @@ def test_values_that_come_together_wake_the_event_loop_once() -> None:
         _loop = Loop()
         sent: ClassVar[list[str]] = []
 
-        def _send_put(self, key: str, value: bytes, came: object) -> Sent:
+        def _send_put(self, key: str, value: bytes) -> Sent:
             self.sent.append(key)
             return Sent(asyncio.Future(loop=loop()), None, 0, 0, 1)
 

@@ -3,30 +3,25 @@
 A task, a time limit and the coroutines between them take as much computing for each value as the request itself. A
 request that succeeds therefore gets none. A request that fails gets a task, which goes on with the failed request as
 its first attempt: it is sent again, if at all, like any other request to the bucket.
-
-A value that came is handed over on the thread of obstore that received it (object_futures.py). The event loop is woken
-only for requests that failed, and to send further ones; it notes the others when it runs next.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Sequence
 from functools import partial
-from typing import Protocol
+from typing import Any, Protocol
 
 from zarrscope.errors import Unreadable, ZarrscopeError
 from zarrscope.model.storage import AnswerView, ByteRange, Request
 from zarrscope.runtime.answers import AnswerQueue
 from zarrscope.runtime.named_tuple import NamedTuple
-from zarrscope.stores.object_futures import Came, DirectFuture, Future
 
 
 class Sent(NamedTuple):
     """A request that was sent, and the state of its store at that moment."""
 
-    future: Future
+    future: asyncio.Future[Any]
     until: float | None
     """The time of the event loop at which the request counts as failed; None: no limit."""
     login: int
@@ -35,7 +30,7 @@ class Sent(NamedTuple):
 
 
 class Bucket(Protocol):
-    """The methods of a bucket's store that ManyReads calls, all but `_plain_value` on the event loop."""
+    """The methods of a bucket's store that ManyReads calls, all on the event loop."""
 
     url: str
 
@@ -47,15 +42,11 @@ class Bucket(Protocol):
     def width(self) -> int:
         """The most requests at once."""
 
-    def _send_read(self, key: str, part: ByteRange | None, limit: int | None, came: Came) -> Sent | None:
-        """Sends the request for a value; `came` is called with its future on any thread. None: only `_fetch_view` can
-        read the value."""
+    def _send_read(self, key: str, part: ByteRange | None, limit: int | None) -> Sent | None:
+        """Sends the request for a value. None: only `_fetch_view` can read it."""
 
-    def _plain_value(self, future: Future, part: ByteRange | None, limit: int | None) -> memoryview | None:
+    def _received(self, sent: Sent, key: str, part: ByteRange | None, limit: int | None) -> memoryview | None:
         """The value in the answer to a request. None: the request failed, and `_fetch_view` has to go on with it."""
-
-    def _received(self, key: str) -> None:
-        """Notes that the service has answered a request with the value of `key`."""
 
     async def _fetch_view(
         self, key: str, part: ByteRange | None, limit: int | None, sent: Sent | None = None
@@ -76,9 +67,6 @@ class ManyReads:
         self._requests, self._next = requests, 0
         self._tasks: set[asyncio.Task[None]] = set()
         self._under_way: dict[int, Sent] = {}
-        self._came: deque[tuple[int, bool]] = deque()
-        """The requests that are done, and whether their values were handed over, until the event loop notes it."""
-        self._woken = False
         self._loop = store._loop
         self._timer: asyncio.TimerHandle | None = None
         self._over = False
@@ -95,57 +83,41 @@ class ManyReads:
     # ------------------------------------------------------------------ on the event loop
     def _end(self) -> None:
         self._over = True
-        self._note()
         if self._timer is not None:
             self._timer.cancel()
-        for sent in [*self._under_way.values()]:
+        for sent in self._under_way.values():
             sent.future.cancel()
         for task in self._tasks:
             task.cancel()
 
-    def _note(self) -> None:
-        """Notes the requests that are done, and goes on with those that failed."""
-        self._woken = False  # before the requests are noted: `_arrived` adds one, and then reads it
-        while self._came:
-            i, plain = self._came.popleft()
-            sent, (key, part) = self._under_way.pop(i), self._requests[i]
-            if plain:
-                self._store._received(key)
-            elif not self._over:
-                self._go_on(i, key, part, sent)
-
     def _fill(self) -> None:
         """Sends further requests."""
-        self._note()
         while not self._over and len(self._under_way) + len(self._tasks) < self._store.width:
             if (i := self._next) == len(self._requests):
                 return
             self._next += 1
             key, part = self._requests[i]
-            sent_now = self._store._send_read(key, part, self._limit, partial(self._arrived, i, part))
-            if sent_now is None:
+            sent = self._store._send_read(key, part, self._limit)
+            if sent is None:
                 self._go_on(i, key, part, None)
                 continue
-            self._under_way[i] = sent_now
-            if self._timer is None and sent_now.until is not None:
-                self._timer = self._loop.call_at(sent_now.until, self._give_up_late)
+            self._under_way[i] = sent
+            sent.future.add_done_callback(partial(self._arrived, i, key, part))
+            if self._timer is None and sent.until is not None:
+                self._timer = self._loop.call_at(sent.until, self._give_up_late)
 
-    def _arrived(self, i: int, part: ByteRange | None, future: Future) -> None:
-        """Hands over a value. Runs on any thread."""
+    def _arrived(self, i: int, key: str, part: ByteRange | None, future: asyncio.Future[Any]) -> None:
+        sent = self._under_way.pop(i)
         if self._over:
             if not future.cancelled():
                 future.exception()  # asyncio writes an error that nobody asked for to stderr
             return
-        value = self._store._plain_value(future, part, self._limit)
-        if value is not None:
+        value = self._store._received(sent, key, part, self._limit)
+        if value is None:
+            self._go_on(i, key, part, sent)
+        else:
             self.answers.put((i, value))
-            if isinstance(future, DirectFuture):
-                future.forget()  # the event loop may note much later that it is done
-        self._came.append((i, value is not None))
-        needed = value is None or self._next < len(self._requests) or not isinstance(future, DirectFuture)
-        if needed and not self._woken:
-            self._woken = True
-            self._loop.call_soon_threadsafe(self._fill)
+        self._fill()
 
     def _go_on(self, i: int, key: str, part: ByteRange | None, sent: Sent | None) -> None:
         """Starts a task that reads a value. `sent`: a first request for it, which failed."""
@@ -172,7 +144,6 @@ class ManyReads:
     def _give_up_late(self) -> None:
         """Cancels requests that took too long, so that `_fetch_view` raises the error that says so."""
         self._timer = None
-        self._note()
         limits = [sent.until for sent in self._under_way.values() if sent.until is not None and not self._late(sent)]
         if limits:
             self._timer = self._loop.call_at(min(limits), self._give_up_late)

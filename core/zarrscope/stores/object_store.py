@@ -27,7 +27,6 @@ from zarrscope.runtime.tuning import MULTIPART_BYTES
 from zarrscope.stores.address_options import split_options
 from zarrscope.stores.body import begins_as_page
 from zarrscope.stores.keys import too_large
-from zarrscope.stores.object_futures import Came, Future, begun, completed_by_loop
 from zarrscope.stores.object_listings import BucketListings
 from zarrscope.stores.object_puts import ManyPuts
 from zarrscope.stores.object_reads import ManyReads, Sent
@@ -54,9 +53,6 @@ class ObjectStore(BucketListings):
     """
 
     _many_puts: ManyPuts | None = None
-    _completes_directly = True
-    """Whether requests are completed on obstore's threads. Not if credentials may come from a coroutine, which obstore
-    runs on the event loop on which the request began."""
 
     # ------------------------------------------------------------------ reading
     async def _fetch(self, key: str, part: ByteRange | None, limit: int | None) -> bytes | None:
@@ -82,32 +78,33 @@ class ObjectStore(BucketListings):
         for i, answer in self._get_views(requests, cancelled, limit):
             yield i, bytes(answer) if isinstance(answer, memoryview) else answer
 
-    def _send_read(self, key: str, part: ByteRange | None, limit: int | None, came: Came) -> Sent | None:
+    def _send_read(self, key: str, part: ByteRange | None, limit: int | None) -> Sent | None:
         """Sends the request for a value whose range is known. None: `_fetch_view` must read this value. Runs on the
         event loop."""
         start, stop = bounds(part, limit)
         if not self._settled or self._no_ranges or stop <= start:
             return None
         longest = self._longest(part, limit)
-        send = partial(self._obstore.get_range_async, self._client(), self._prefix + key, start=start, end=stop)
         try:
-            future = begun(send, came) if self._completes_directly else completed_by_loop(send, came)
+            future = self._obstore.get_range_async(self._client(), self._prefix + key, start=start, end=stop)
         except Exception:  # _fetch_view raises the error that says so
             return None
+        if not isinstance(future, asyncio.Future):
+            future = asyncio.ensure_future(future)
         until = None if longest is None else self._loop.time() + longest
         return Sent(future, until, self._login, self._found_logins, self.width)
 
-    def _plain_value(self, future: Future, part: ByteRange | None, limit: int | None) -> memoryview | None:
-        """The value, if the request brought it and nothing about it needs a further look. Runs on any thread."""
-        if future.cancelled() or future.exception() is not None:
+    def _received(self, sent: Sent, key: str, part: ByteRange | None, limit: int | None) -> memoryview | None:
+        """The value, if the request brought it and nothing about it needs a further look."""
+        if sent.future.cancelled() or sent.future.exception() is not None:
             return None
-        value = memoryview(future.result())
-        return None if is_doubtful(value, part, limit) else value
-
-    def _received(self, key: str) -> None:
+        value = memoryview(sent.future.result())
+        if is_doubtful(value, part, limit):
+            return None
         self._succeeded()
         if self._read_before is None:
             self._read_before = key
+        return value
 
     async def _fetch_view(
         self, key: str, part: ByteRange | None, limit: int | None, sent: Sent | None = None
@@ -402,15 +399,15 @@ class ObjectStore(BucketListings):
             self._many_puts = ManyPuts(self)
         return self._many_puts.begin(key, value, done)
 
-    def _send_put(self, key: str, value: bytes, came: Came) -> Sent | None:
+    def _send_put(self, key: str, value: bytes) -> Sent | None:
         if not self._settled or len(value) > MULTIPART_BYTES:
             return None
-        put = self._obstore.put_async
-        send = partial(put, self._client(), self._prefix + key, value, use_multipart=False)
         try:
-            future = begun(send, came) if self._completes_directly else completed_by_loop(send, came)
+            future = self._obstore.put_async(self._client(), self._prefix + key, value, use_multipart=False)
         except Exception:  # _put_if raises the error that says so
             return None
+        if not isinstance(future, asyncio.Future):
+            future = asyncio.ensure_future(future)
         return Sent(future, None, self._login, self._found_logins, self.width)
 
     def _erase(self, key: str) -> None:

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 class ObstoreStore(ObjectStore):
     """The values of a store object of obstore: in memory, in a bucket, or on a web server, which is read-only."""
 
-    _completes_directly = False
-
     def __init__(self, client: Client) -> None:
         import obstore
 
