@@ -349,7 +349,7 @@ def test_a_connection_that_broke_is_made_anew(sshd: list[str], values: Path, cab
 
 def test_a_session_that_ended_without_notice_is_replaced(sshd: list[str], values: Path, cable: Wire) -> None:
     store, used, free = opened(sshd, values, port=cable.port), threading.Event(), threading.Event()
-    store._connection.submit(lambda channel: (used.set(), free.wait(60)))
+    store._connection.submit(lambda channel: [call() for call in (used.set, free.wait)])
     assert used.wait(60)
     cable.hold()
     other = store._connection.submit(lambda channel: channel.stat(f"{values}/a/b").st_size)
