@@ -61,6 +61,22 @@ def test_a_fill_value_is_written_without_its_type(dtype: str, fill: object, text
     assert not_none(re.search(r"Fill value(.*?)Codecs", shown(array).text, re.S))[1].strip() == text
 
 
+def test_labels_stand_beside_their_values_whatever_the_page_does_with_tables() -> None:
+    """nbconvert and JupyterLab pad the cells of tables, and centre their text vertically."""
+    html = zarrscope.open(MemoryStore(), "a").create_array("/a", shape=(4,), dtype="u1", chunks=(2,))._repr_html_()
+    styles = [dict(part.split(":") for part in style.split(";")) for style in re.findall(r'<td style="([^"]+)"', html)]
+    assert len(styles) >= 12
+    assert {style["vertical-align"] for style in styles} == {"top"}
+    assert {style["padding"].split()[0] for style in styles} == {"0"}
+    assert html.count("<tr") == html.count("</tr>")
+
+
+def test_the_extents_stay_apart_where_a_page_keeps_only_the_text_of_a_drawing() -> None:
+    """JupyterLab removes drawings, but not their text, from a notebook that is not trusted."""
+    array = zarrscope.open(MemoryStore(), "a").create_array("/a", shape=(8, 512, 300), dtype="u1", chunks=(8, 256, 300))
+    assert "300 512 8" in shown(array).text
+
+
 def test_it_says_what_a_person_asks_first() -> None:
     hierarchy = zarrscope.open(MemoryStore(), "a")
     hierarchy.create_group("/g", {"name": "cells", "list": [1, {"a": None}], "empty": {}})

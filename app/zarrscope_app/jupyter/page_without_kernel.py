@@ -9,6 +9,7 @@ from zarrscope_app.jupyter.pictures import encoded
 from zarrscope_app.presenters import RootsPresenter, Session, TreePresenter, strings
 from zarrscope_app.presenters.image.fuller_picture import pixels_of
 from zarrscope_app.presenters.notebook import STILL_NOTE, more_rows, tree_lines
+from zarrscope_app.presenters.session.on_show import array_on_show
 
 LONGEST = 448
 """The pixels along the longer side of the picture."""
@@ -20,10 +21,9 @@ PAGE = (
 )
 NOTHING = '<div class="zs-still"><div>{}</div><code>{}</code></div>'
 """The page of a place that did not open: the reason, and the code."""
-FIGURE = (
-    '<figure style="margin:0"><img alt="{}" style="max-width:100%;display:block" src="{}">'
-    '<figcaption style="opacity:.7">{}</figcaption></figure>'
-)
+FIGURE = '<div><img alt="{}" style="max-width:100%;display:block" src="{}"><div style="opacity:.7">{}</div></div>'
+"""Not a <figure>: pages with few tags, such as those of nbconvert with sanitize_html, would print it as text."""
+BENEATH = '{}<div style="margin-top:6px">{}</div>'
 TREE = '<pre style="margin:0;font:12px/1.4 monospace;background:none;color:inherit;max-width:24em">{}</pre>'
 
 
@@ -62,4 +62,13 @@ def page(session: Session, tree: TreePresenter | RootsPresenter, code: str) -> s
         where = strings.joined(*(f"{axis.title} {axis.text}" for axis in picture.state.axes if axis.role == "slider"))
         source = f"data:image/{kind};base64,{base64.b64encode(data).decode()}"
         parts.append(FIGURE.format(escape(session.bookmark_label), source, escape(where)))
-    return PAGE.format("".join(parts), node._repr_html_(), escape(STILL_NOTE), escape(code))
+    return PAGE.format("".join(parts), _summaries(session), escape(STILL_NOTE), escape(code))
+
+
+def _summaries(session: Session) -> str:
+    """The summary of the node, and of the array that the picture shows if that is another node, for its chunks."""
+    node, array = session.node, array_on_show(session)
+    assert node is not None
+    if array is None or array.path == node.path:
+        return node._repr_html_()
+    return BENEATH.format(node._repr_html_(), array._repr_html_())

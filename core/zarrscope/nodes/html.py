@@ -32,7 +32,7 @@ _DEPTH, _MEMBERS, _NODES, _STRING = 6, 40, 400, 200
 
 _BOX = "font:13px/1.45 system-ui,sans-serif;border:1px solid #8886;border-radius:4px;padding:8px 12px;max-width:52em"
 _QUIET = "opacity:.65;padding:0 1.2em 0 0;text-align:left;vertical-align:top;white-space:nowrap;background:none"
-_VALUE = "text-align:left;overflow-wrap:anywhere;background:none"
+_VALUE = "padding:0;text-align:left;vertical-align:top;overflow-wrap:anywhere;background:none"
 _CODE = (
     "margin:4px 0 0;white-space:pre-wrap;overflow-wrap:anywhere;font:12px/1.4 monospace;background:none;color:inherit"
 )
@@ -191,7 +191,8 @@ def _box(
     parts.append('<div style="display:flex;flex-wrap:wrap;gap:16px;align-items:flex-start">')
     parts.append('<table style="border:none;margin:4px 0;background:none">')
     parts += [
-        f'<tr style="background:none"><td style="{_QUIET}">{label}</td><td style="{_VALUE}">{clipped(text, _ROW)}</td>'
+        f'<tr style="background:none"><td style="{_QUIET}">{label}</td>'
+        f'<td style="{_VALUE}">{clipped(text, _ROW)}</td></tr>'
         for label, text in rows
         if text
     ]

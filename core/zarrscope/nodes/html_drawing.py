@@ -84,7 +84,7 @@ def of_chunks(
         f'<path d="{"".join(thin)}" fill="none" stroke="{_COLOR}" stroke-width=".6"/>'
         f'<path d="{"".join(thick)}" fill="none" stroke="{_COLOR}" stroke-width="1.8"/>'
         f'<path d="{"".join(outline)}" fill="none" stroke="currentColor" stroke-width="1.2"/>'
-        f"{''.join(texts)}</svg>{note}</div>"
+        f"{' '.join(filter(None, texts))}</svg>{note}</div>"
     )
 
 

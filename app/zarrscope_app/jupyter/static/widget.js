@@ -1,5 +1,6 @@
 const PARTS = ["texts", "place", "status", "tree", "image", "places", "channels", "panel", "diff", "export"];
 const NARROW = 720, SHORT = 340;
+const FIRST_PATIENCE = 3000;  // milliseconds without any message, after which the widget gives way to the still page of its cell
 const LONGEST_PRESS = 20000;  // milliseconds after which changes are painted although a button is pressed
 const RELEASES = ["pointerup", "pointercancel"];
 const WEBP = "data:image/webp;base64,UklGRhoAAABXRUJQVlA4TA0AAAAvAAAAEAcQERGIiP4HAA==";
@@ -208,7 +209,11 @@ function render({ model, el: root }) {
 
   // ---------------------------------------------------------------- messages of the kernel
   let told = "", line = "", planned = false;  // `line`: the line that the next readout is made from
+  // A saved widget has its state, but no picture, and nobody answers it where no kernel runs.
+  const unheard = setTimeout(() => { box.dataset.unheard = "1"; }, FIRST_PATIENCE);
   function came(content, buffers) {
+    clearTimeout(unheard);
+    delete box.dataset.unheard;
     if (content.heard != null) ui.line.heard(content.heard);
     if (content.blank != null) line = content.blank;
     if (content.probe != null) { told = line = Array.isArray(content.probe) ? withReadoutChange(line, content.probe) : content.probe; showReadout(); }
@@ -244,7 +249,7 @@ function render({ model, el: root }) {
   trial.src = WEBP;
   return () => {
     sight.disconnect(); document.removeEventListener("visibilitychange", tellSeen); near = false; tellSeen();
-    clearInterval(timer); clearTimeout(sayTimer); watch.disconnect(); lineWatch.disconnect(); ui.line.end(); panes.end();
+    clearInterval(timer); clearTimeout(sayTimer); clearTimeout(unheard); watch.disconnect(); lineWatch.disconnect(); ui.line.end(); panes.end();
     for (const each of Object.values(stages)) each.end();
     clearTimeout(pressed);
     for (const name of RELEASES) window.removeEventListener(name, released, true);
