@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 from qtpy import QtTest
-from qtpy.QtCore import QMimeData, QPointF, Qt
-from qtpy.QtGui import QDropEvent, QPalette
+from qtpy.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
+from qtpy.QtGui import QDragEnterEvent, QDragMoveEvent, QDropEvent, QPalette
 from qtpy.QtWidgets import (
     QAbstractButton,
     QAbstractItemView,
@@ -208,6 +208,31 @@ def test_menus_and_keys_are_those_of_a_desktop(robot: QtRobot) -> None:
     assert not [found.id for found in COMMANDS if {"Del", "Delete", "Backspace"} & set(found.keys)]
     taken = [key for found in COMMANDS for key in found.keys]
     assert len(taken) == len(set(taken)), "one key, one command"
+
+
+@pytest.mark.parametrize(
+    ("offered", "taken"),
+    [(("MoveAction", "CopyAction"), "CopyAction"), (("MoveAction", "LinkAction"), "LinkAction"),
+     (("MoveAction",), "IgnoreAction")],
+)  # fmt: skip
+def test_a_dropped_file_is_never_moved(robot: QtRobot, tmp_path: Any, offered: tuple[str, ...], taken: str) -> None:
+    """The program that offers files for moving deletes them when the other one has taken them."""
+    (tmp_path / "zarr.json").write_text('{"zarr_format": 3, "node_type": "group"}')
+    data = QMimeData()
+    data.setUrls([QUrl.fromLocalFile(str(tmp_path))])
+    actions = Qt.DropAction.IgnoreAction
+    for name in offered:
+        actions |= getattr(Qt.DropAction, name)
+    held = (actions, data, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.ShiftModifier)
+    comes, moves = QDragEnterEvent(QPoint(9, 9), *held), QDragMoveEvent(QPoint(9, 9), *held)
+    drops = QDropEvent(QPointF(9, 9), *held)
+    robot.window.dragEnterEvent(comes)
+    robot.window.dragMoveEvent(moves)
+    robot.window.dropEvent(drops)
+    for event in (comes, moves, drops):
+        assert event.proposedAction() == Qt.DropAction.MoveAction
+        assert event.isAccepted()
+        assert event.dropAction() == getattr(Qt.DropAction, taken)
 
 
 def test_several_places_are_dropped_and_each_has_its_root(robot: QtRobot, tmp_path: Any) -> None:

@@ -41,7 +41,7 @@ from zarrscope_app.presenters.session.actions import open_name, perform, review
 from zarrscope_app.presenters.session.open_places import OpenPlaces
 from zarrscope_app.presenters.session.opening import target_of
 from zarrscope_app.presenters.session.state_text import decode_view, is_view
-from zarrscope_app.qt.address import dropped_places
+from zarrscope_app.qt.address import dropped_places, take_drag
 from zarrscope_app.qt.bridge import Bridge
 from zarrscope_app.qt.credentials import ask_credentials
 from zarrscope_app.qt.form import AttributesPane
@@ -182,12 +182,12 @@ class Explorer(QWidget):
 
     def dragEnterEvent(self, event: QDragEnterEvent | None) -> None:
         if event is not None and event.source() is None and dropped_places(event):
-            event.acceptProposedAction()
+            take_drag(event)
 
     def dropEvent(self, event: QDropEvent | None) -> None:
         places = dropped_places(event)
         if event is not None and places:
-            event.acceptProposedAction()
+            take_drag(event)
             for place in places:
                 self.open(place, further=True)
 

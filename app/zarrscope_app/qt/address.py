@@ -34,6 +34,14 @@ def dropped_places(event: QDropEvent | None) -> list[str]:
     return [place.strip() for place in places if place.strip()]
 
 
+def take_drag(event: QDropEvent) -> None:
+    """Accepts a drag, but never to move what it carries: the program that offers a move deletes what was taken."""
+    offered = event.possibleActions()
+    kept = (action for action in (Qt.DropAction.CopyAction, Qt.DropAction.LinkAction) if action & offered)
+    event.setDropAction(next(kept, Qt.DropAction.IgnoreAction))
+    event.accept()
+
+
 class AddressLine(QWidget):
     """The address of the displayed hierarchy: a person can read it, click its parts, or type another address.
 

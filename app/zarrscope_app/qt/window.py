@@ -27,7 +27,14 @@ from zarrscope_app.presenters.session.state_text import is_view
 from zarrscope_app.presenters.session.view_models import SessionState
 from zarrscope_app.presenters.tree.matching import is_pattern
 from zarrscope_app.qt.toolkit.core import QByteArray, Qt
-from zarrscope_app.qt.toolkit.gui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeyEvent, QKeySequence
+from zarrscope_app.qt.toolkit.gui import (
+    QCloseEvent,
+    QDragEnterEvent,
+    QDragMoveEvent,
+    QDropEvent,
+    QKeyEvent,
+    QKeySequence,
+)
 from zarrscope_app.qt.toolkit.widgets import (
     QApplication,
     QFileDialog,
@@ -38,7 +45,7 @@ from zarrscope_app.qt.toolkit.widgets import (
 )
 
 from .about import show_about, show_keys
-from .address import AddressLine, dropped_places
+from .address import AddressLine, dropped_places, take_drag
 from .bridge import Bridge
 from .channels import ChannelsPanel
 from .closing import LeavingSessions
@@ -433,12 +440,16 @@ class Window(QMainWindow):
 
     def dragEnterEvent(self, event: QDragEnterEvent | None) -> None:
         if event is not None and dropped_places(event):
-            event.acceptProposedAction()
+            take_drag(event)
+
+    def dragMoveEvent(self, event: QDragMoveEvent | None) -> None:
+        if event is not None:
+            take_drag(event)
 
     def dropEvent(self, event: QDropEvent | None) -> None:
         self.workspace.drop(self.views.take(dropped_places(event)))
         if event is not None:
-            event.acceptProposedAction()
+            take_drag(event)
 
     # ---------------------------------------------------------------- closing
     def closeEvent(self, event: QCloseEvent | None) -> None:
