@@ -190,6 +190,29 @@ def test_too_much_is_not_read_before_somebody_says_so(
     assert len(shelf.read) == 16
 
 
+@pytest.mark.parametrize(
+    ("remote", "side", "more", "asks"),
+    [
+        (False, 64, {}, False),
+        (False, 128, {}, True),
+        (True, 64, {}, True),
+        (True, 32, {}, False),
+        (True, 64, {"shards": (16, 16)}, False),
+        (True, 80, {"shards": (2, 2)}, True),
+    ],
+)
+def test_what_reading_costs_is_weighed(
+    shelf: Shelf, open_: Any, remote: bool, side: int, more: dict[str, Any], asks: bool
+) -> None:
+    """Chunks of one element cost little on this computer; elsewhere each is a request, except within shards."""
+    shelf.remote = remote
+    open_hierarchy(shelf, "a").create_array("/a", shape=(side, side), dtype="u1", chunks=(1, 1), **more)
+    bench = open_("/a")
+    bench.slice.fit((side, side))
+    bench.wait(lambda: bool(bench.slice.frame.blocked or bench.slice.frame.tiles))
+    assert bool(bench.slice.frame.blocked) is asks
+
+
 def test_what_is_not_stored_is_shown_as_the_fill_value_and_said(shelf: Shelf, open_: Any) -> None:
     hierarchy = open_hierarchy(shelf, "a")
     hierarchy.create_array("/a", shape=(32, 32), dtype="u2", chunks=(32, 32), fill_value=9)

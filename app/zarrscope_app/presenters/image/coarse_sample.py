@@ -43,7 +43,7 @@ def measure_coarsest(
     whole = tiling(sheet(image, level, y, x), view.whole, (1 << 20, 1 << 20))
     places = whole.places(view.whole)
     sources = tuple(channel_source(view, each.channel) for each in wanted)
-    chunks, nbytes = cost(whole, places, sources)
+    chunks, nbytes, _ = cost(whole, places, sources)
     if not places or chunks > MAX_CHUNKS or nbytes > MAX_BYTES:
         return False
     parts: dict[LayerKey, list[TilePart]] = {s.key: [s.part(whole, place) for place in places] for s in sources}

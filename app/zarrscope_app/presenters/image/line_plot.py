@@ -11,7 +11,8 @@ import numpy.typing as npt
 from zarrscope.runtime.threads import Owner, Ticket
 from zarrscope.view.loader import ChunkLoader, ChunkResult, ChunkState
 from zarrscope_app.presenters import strings
-from zarrscope_app.presenters.image.tile_geometry import MAX_BYTES, MAX_CHUNKS
+from zarrscope_app.presenters.image.planning import exceeds
+from zarrscope_app.presenters.image.tile_geometry import ReadingCost, requests
 from zarrscope_app.presenters.image.view_models import LinePlot
 
 if TYPE_CHECKING:
@@ -53,7 +54,8 @@ class LinePlotReader:
             self.sentence = strings.NO_IMAGE
             return
         chunks = array.chunk_grid_shape[0]
-        if chunks > MAX_CHUNKS or array.nbytes > MAX_BYTES:
+        asked = requests(array, {0: (0, length)}, chunks) if length else 0
+        if exceeds(ReadingCost(chunks, array.nbytes, asked)):
             self.sentence = strings.too_much(chunks, array.nbytes)
             return
         step = max(1, -(-length // COLUMNS))

@@ -14,8 +14,7 @@ from zarrscope_app.presenters.image.display_settings import ChannelStyle, LabelS
 from zarrscope_app.presenters.image.projection import Projection
 from zarrscope_app.presenters.image.tile_geometry import (
     BASE_TILES,
-    MAX_BYTES,
-    MAX_CHUNKS,
+    ReadingCost,
     TileSource,
     cost,
     overview_level,
@@ -24,6 +23,14 @@ from zarrscope_app.presenters.image.tile_geometry import (
 )
 from zarrscope_app.presenters.image.tile_manager import TilePlan
 from zarrscope_app.presenters.image.view_models import Rect
+
+MAX_CHUNKS = 8192
+"""The most chunks that are read unasked: one takes about 0.3 ms of a processor, however small it is."""
+MAX_REQUESTS = 2048
+"""The most requests to another computer for chunks that are read unasked: one takes about 1 ms of a processor, and they
+share the connections."""
+MAX_BYTES = 1 << 30
+"""The most decoded bytes that are read unasked."""
 
 
 @frozen
@@ -70,7 +77,7 @@ class PlannedView:
     @property
     def chunks(self) -> int:
         """The number of chunks that the planned tiles need."""
-        return sum(cost(tile, list(places), self.plan.sources)[0] for tile, places in self.plan.layers)
+        return sum(cost(tile, list(places), self.plan.sources).chunks for tile, places in self.plan.layers)
 
 
 def plan(view: RequestedView, channels: Sequence[ChannelStyle], labels: Sequence[LabelStyle]) -> PlannedView:
@@ -83,19 +90,24 @@ def plan(view: RequestedView, channels: Sequence[ChannelStyle], labels: Sequence
     if image.levels[base].factors[x] > image.levels[level].factors[x]:
         under = tiling(sheet(image, base, y, x), view.whole, view.pixels)
         places = under.places(view.whole)
-        chunks, nbytes = cost(under, places, sources)
-        if len(places) <= BASE_TILES and chunks <= MAX_CHUNKS // 4 and nbytes <= MAX_BYTES // 4:
+        if len(places) <= BASE_TILES and not exceeds(cost(under, places, sources), part=4):
             layers.append((under, tuple(places)))
     over = tiling(sheet(image, level, y, x), view.rect, view.pixels)
     places = over.places(view.rect)
-    chunks, nbytes = cost(over, places, sources)
+    needed = cost(over, places, sources)
     blocked = ""
-    if not view.anyway and (chunks > MAX_CHUNKS or nbytes > MAX_BYTES):
-        blocked = strings.too_much(chunks, nbytes)
+    if not view.anyway and exceeds(needed):
+        blocked = strings.too_much(needed.chunks, needed.nbytes)
     else:
         layers.append((over, tuple(places)))
     key = PlaneKey(image.path, image.name, view.index, y, x, view.projection)
     return PlannedView(TilePlan(key, tuple(layers), sources), level, blocked)
+
+
+def exceeds(found: ReadingCost, part: int = 1) -> bool:
+    """Whether a cost is more than the limit for reading unasked, or than `1 / part` of it."""
+    limits = MAX_CHUNKS, MAX_BYTES, MAX_REQUESTS
+    return any(cost > limit // part for cost, limit in zip(found, limits, strict=True))
 
 
 def fitting(view: RequestedView) -> int:
@@ -162,7 +174,7 @@ def cost_text(view: RequestedView, channels: Sequence[ChannelStyle], labels: Seq
     """The cost of a view in words: "64 planes: 4,096 chunks, 3.1 GiB to read", and its size alone: "3.1 GiB"."""
     sources = _sources(view, channels, labels)
     over = tiling(sheet(view.image, fitting(view), view.y, view.x), view.rect, view.pixels)
-    chunks, nbytes = cost(over, over.places(view.rect), sources)
+    chunks, nbytes, _ = cost(over, over.places(view.rect), sources)
     along = view.projection
     planes = along.stop - along.start if along is not None else 1
     return words.projection_cost(planes, chunks, nbytes), strings.size(nbytes)

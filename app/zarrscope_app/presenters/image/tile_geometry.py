@@ -9,11 +9,11 @@ top.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from zarrscope.model.frozen import frozen
 from zarrscope.nodes.internals import stored_array
@@ -35,8 +35,6 @@ LEAST_SIDE = 64
 of a single pixel: contrast measured there fits nothing else."""
 MAX_OVERVIEW = 1 << 22
 """The most elements of a plane that is read to stand for the whole one, unless there is no smaller one."""
-MAX_CHUNKS = 2048
-MAX_BYTES = 1 << 30
 
 
 @dataclass(frozen=True, eq=False)
@@ -293,11 +291,29 @@ def overview_of(shapes: Sequence[tuple[int, ...]], most: int = MAX_OVERVIEW) -> 
     return chosen
 
 
-def cost(tile: Tiling, places: list[TilePlace], sources: tuple[TileSource, ...]) -> tuple[int, int]:
-    """(chunks, decoded bytes) that a set of tiles needs. The chunks are counted without listing them, because there may
-    be millions."""
+class ReadingCost(NamedTuple):
+    """The cost of reading chunks: their number, their bytes when decoded, and the requests to another computer."""
+
+    chunks: int = 0
+    nbytes: int = 0
+    requests: int = 0
+
+
+def requests(array: Array, spans: Mapping[int, tuple[int, int]], chunks: int) -> int:
+    """The number of requests for these chunks, if the store is on another computer; else 0. Chunks of a shard are read
+    together: a request for its index, and one for neighbouring chunks. `spans`: axis → first element, last + 1; on
+    other axes one element."""
+    if not stored_array(array).store.remote:
+        return 0
+    if (shards := array.shards) is None:
+        return chunks
+    return 2 * math.prod((high - 1) // shards[axis] - low // shards[axis] + 1 for axis, (low, high) in spans.items())
+
+
+def cost(tile: Tiling, places: list[TilePlace], sources: tuple[TileSource, ...]) -> ReadingCost:
+    """The cost of a set of tiles. The chunks are counted without listing them, because there may be millions."""
     if not places or not sources:
-        return 0, 0
+        return ReadingCost()
     hull = TilePlace(
         0,
         0,
@@ -306,7 +322,7 @@ def cost(tile: Tiling, places: list[TilePlace], sources: tuple[TileSource, ...])
         max(p.y1 for p in places),
         max(p.x1 for p in places),
     )
-    total = nbytes = 0
+    total = nbytes = asked = 0
     channels: set[tuple[AxisIndices, ...]] = set()
     for source in sources:
         part = source.part(tile, hull)
@@ -322,7 +338,9 @@ def cost(tile: Tiling, places: list[TilePlace], sources: tuple[TileSource, ...])
         columns = len(chunks_of(array, x, part.x0, part.x1))
         total += rows * columns * len(deep)
         nbytes += rows * columns * len(deep) * math.prod(array.chunks) * array.dtype.itemsize
-    return total, nbytes
+        spans = {y: (part.y0, part.y1), x: (part.x0, part.x1)} | ({along: part.span[1:]} if part.span else {})
+        asked += requests(array, spans, rows * columns * len(deep))
+    return ReadingCost(total, nbytes, asked)
 
 
 def chunk_key(array: Array, index: AxisIndices) -> str:
