@@ -292,8 +292,7 @@ class TextualRobot(Robot):
         self.press("enter")
 
     def rename(self, name: str) -> None:
-        above = self.session.state.path.rpartition("/")[0]
-        self.act("rename-node", to=f"{above}/{name}")
+        self.act("rename-node", to=name)
 
     def undo_act(self) -> None:
         self.wait(lambda: bool(self.session.nodes.undo_label), "something to undo")

@@ -1,4 +1,4 @@
-"""Actions on an existing node: rename, move, copy, erase."""
+"""Actions on an existing node: move, rename, copy, erase."""
 
 from __future__ import annotations
 
@@ -28,10 +28,9 @@ from zarrscope_app.presenters.nodes.creating import erase_empty, missing_groups
 
 
 class Move(Act):
-    """Moves a node to another path, or only to another name in its group."""
+    """Moves a node to another path."""
 
-    def __init__(self, id: str) -> None:
-        self.id = id
+    id = "move"
 
     def fields(self, place: ActPlace) -> Fields:
         return (ActField("to", words.NEW_PLACE, place.path),)
@@ -54,6 +53,25 @@ class Move(Act):
 
         undo = Undo(words.undoing(self.id, place.name), back)
         return ActResult(clean_path(given["to"]), moved=True, notes=moved.notes, undo=undo)
+
+
+class Rename(Move):
+    """Gives a node another name in its group. Slashes around the typed name are left out."""
+
+    id = "rename"
+
+    def fields(self, place: ActPlace) -> Fields:
+        return (ActField("to", words.NEW_NAME, place.name),)
+
+    def refused(self, place: ActPlace, given: Mapping[str, str]) -> FieldRefusal:
+        name = given.get("to", "").strip("/")
+        if not name or name == place.name:
+            return "to", words.OTHER_NAME
+        return ("to", words.NAME_WITH_SLASH) if "/" in name else NOT_REFUSED
+
+    def do(self, place: ActPlace, given: Mapping[str, str], report: Report, cancelled: IsCancelled) -> ActResult:
+        to = join_path(place.path.rpartition("/")[0], given["to"].strip("/"))
+        return super().do(place, {"to": to}, report, cancelled)
 
 
 class Copy(Act):

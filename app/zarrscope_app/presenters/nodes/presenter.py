@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Protocol
 
 from zarrscope.errors import Refused
 from zarrscope.model.frozen import frozen
-from zarrscope.model.node_path import join_path
 from zarrscope.runtime.threads import JobResult, Owner, Ticket
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.coalesce import CoalescedCall
@@ -248,8 +247,7 @@ class NodesPresenter:
         act, place = _act("rename"), self._place(path)
         if place is None or not name or name == place.name:
             return
-        to = join_path(path.rpartition("/")[0], name)
-        state = NodesState("rename", path, act.title(place), fields=(ActField("to", "", to),))
+        state = NodesState("rename", path, act.title(place), fields=(ActField("to", "", name),))
         _, refused = self._refused(act, place, state)
         if refused:
             self._session.jobs.run(state.title, lambda report, cancelled: _fail(refused))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from zarrscope_app.presenters.nodes.acts import Act
 from zarrscope_app.presenters.nodes.creating import CreateArray, CreateGroup
 from zarrscope_app.presenters.nodes.images import AddLabels, BuildLevels
-from zarrscope_app.presenters.nodes.moving import Copy, Move, Remove
+from zarrscope_app.presenters.nodes.moving import Copy, Move, Remove, Rename
 from zarrscope_app.presenters.nodes.trash import EmptyTrash, Restore
 from zarrscope_app.presenters.nodes.whole import Consolidate, Convert
 
@@ -16,8 +16,8 @@ ACTS: dict[str, Act] = {
         CreateArray(),
         AddLabels(),
         BuildLevels(),
-        Move("rename"),
-        Move("move"),
+        Rename(),
+        Move(),
         Copy(),
         Remove(),
         Restore(),
