@@ -35,6 +35,7 @@ REASONS: dict[str, tuple[str, ...]] = {
     ),
     "Objects of other libraries, which are not imported here: told apart by the names of their classes.": (
         "core/zarrscope/stores/objects.py",
+        "core/zarrscope/stores/icechunk.py: session_of.value",
         "core/zarrscope/stores/file_system.py: unwrapped.files",
         "core/zarrscope/stores/zarr_python.py: __init__.store",
         "core/zarrscope/stores/zarr_python_adapter.py",

@@ -110,7 +110,8 @@ def _stores_around(address: Address, options: Mapping[str, Any] | None) -> Itera
     version, chain, outer = "", "", address.store_url
     if outer.startswith("icechunk:"):  # the node in a version of a repository
         version, chain, outer = outer.partition("::")
-    from zarrscope.stores.icechunk import REPOSITORY_SCHEMES, is_repository  # only failed addresses need it
+    from zarrscope.stores.icechunk import is_repository  # only failed addresses need it
+    from zarrscope.stores.icechunk_storage import REPOSITORY_SCHEMES
 
     for above in islice(parents(Address(outer)), 1, MAX_PARENTS + 1):
         scheme, bare = above.store_url.partition(":")[0], above.store_url.partition("?")[0].lower()

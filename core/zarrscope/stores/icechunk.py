@@ -20,7 +20,7 @@ from zarrscope.errors.confidential import cause, public
 from zarrscope.errors.installing import how_to_install_packages
 from zarrscope.errors.visible import visible
 from zarrscope.model.storage import ByteRange
-from zarrscope.stores.address_options import split_options
+from zarrscope.stores.icechunk_storage import storage_of
 from zarrscope.stores.icechunk_version import MAIN, IcechunkVersion
 from zarrscope.stores.local.paths import path_of
 from zarrscope.stores.recognition import Recognition, RepositoryVersion
@@ -33,10 +33,6 @@ if TYPE_CHECKING:
 
     from icechunk import Repository
 
-    from zarrscope.stores.object_requests import BucketRequests
-
-REPOSITORY_SCHEMES = ("file", "s3", "s3a")
-"""The schemes of the places at which zarrscope opens repositories."""
 _DOCUMENT = "zarr.json"
 _RESTORE = (
     "A file of the repository may be missing, damaged or denied: restore it from a copy, or open an older snapshot: "
@@ -154,6 +150,26 @@ def open_repository(beneath: Store, version: IcechunkVersion | None, mode: Mode)
     return IcechunkStore(beneath, version)
 
 
+def session_of(value: Any, mode: Mode) -> IcechunkSession:
+    """The store of an icechunk.Session, or of the newest snapshot of the branch main of an icechunk.Repository. Raises
+    Unsupported for writing to a repository, which needs a session."""
+    if hasattr(value, "store"):
+        return IcechunkSession(value.store)
+    if mode != "r":
+        raise Unsupported(
+            "A repository of Icechunk is written through a session",
+            feature="icechunk",
+            advice="Pass repository.writable_session('main'), and commit it afterwards.",
+        )
+    try:
+        return IcechunkSession(value.readonly_session(MAIN.name).store)
+    except Exception as error:
+        raise Unreadable(
+            f"The Icechunk repository cannot be opened: {_in_short(error)}",
+            advice=f"It needs a branch {MAIN.name}, or pass a session of another one: repository.readonly_session(…).",
+        ) from cause(error)
+
+
 def _in_short(error: BaseException) -> str:
     """The first line of an error of icechunk; the others name places in its source text."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
@@ -183,7 +199,7 @@ def _session(beneath: Store, version: IcechunkVersion) -> tuple[Any, Any]:
             advice=how_to_install_packages("icechunk"),
         )
     icechunk = _icechunk()
-    storage, repository = _storage(icechunk, beneath), None
+    storage, repository = storage_of(icechunk, beneath), None
     try:
         repository = icechunk.Repository.open(storage)
         if version.kind == "snapshot":
@@ -254,48 +270,3 @@ def _listed(kind: str, plural: str, names: list[str]) -> str:
     shown = [in_one_line(name) for name in names[:_MOST_LISTED]]
     more = f" and {len(names) - len(shown)} others" if len(names) > len(shown) else ""
     return f"the {kind}{plural if len(names) > 1 else ''} {', '.join(shown)}{more}" if names else f"no {kind}{plural}"
-
-
-def _storage(icechunk: ModuleType, beneath: Store) -> object:
-    """The place of the repository, for icechunk. For a bucket it gets the credentials, the region and the endpoint with
-    which the store `beneath` read the names of the repository's folders."""
-    url = beneath.url
-    if url.startswith("file:"):
-        return icechunk.local_filesystem_storage(path_of(url))
-    place, told = split_options(url)
-    scheme, _, path = place.partition("://")
-    if scheme not in REPOSITORY_SCHEMES:
-        raise Unsupported(
-            f"zarrscope reads Icechunk repositories in folders and in S3, not at {scheme}://",
-            feature="icechunk",
-            store=url,
-            advice="Open it with icechunk, and pass its store to zarrscope.open.",
-        )
-    bucket, _, prefix = path.partition("/")
-    config, keys = told, None
-    if (requests := _requests_of(beneath)) is not None:
-        config, keys = requests.config_in_use, requests.keys_in_use()
-    anonymous = bool(config.get("skip_signature") or config.get("anon"))
-    endpoint = config.get("endpoint")
-    return icechunk.s3_storage(
-        bucket=bucket,
-        prefix=prefix or None,
-        region=config.get("region") or ("us-east-1" if endpoint or anonymous else None),
-        endpoint_url=endpoint,
-        allow_http=bool(endpoint and endpoint.startswith("http://")),
-        force_path_style=endpoint is not None,
-        anonymous=anonymous or None,
-        from_env=None if anonymous or keys else True,
-        **(keys or {}),
-        **({"requester_pays": True} if config.get("request_payer") else {}),  # icechunk 1.1.10 has no such argument
-    )
-
-
-def _requests_of(store: Store) -> BucketRequests | None:
-    """The requests to a bucket through which a store reads; None if it reads in another way."""
-    from zarrscope.stores.object_requests import BucketRequests
-    from zarrscope.stores.wrappers import Wrapper
-
-    while isinstance(store, Wrapper):
-        store = store.store
-    return store if isinstance(store, BucketRequests) else None

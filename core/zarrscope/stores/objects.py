@@ -74,6 +74,10 @@ def path_text(path: os.PathLike[str]) -> str:
 def _found(value: Any, mode: Mode) -> ObjectLocation | None:
     if _is(value, "zarr", "Group", "Array", "AsyncGroup", "AsyncArray", "StorePath"):
         return _of_node(value, mode)
+    if _is(value, "icechunk", "Repository", "Session"):
+        from zarrscope.stores.icechunk import session_of
+
+        return ObjectLocation(session_of(value, mode))
     if _is(value, "zarr.abc.store", "Store"):
         return ObjectLocation(_of_zarr_python(value, mode))
     if _is(value, "fsspec.mapping", "FSMap"):
