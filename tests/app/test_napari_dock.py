@@ -14,11 +14,14 @@ from qtpy.QtWidgets import QAbstractButton, QAbstractScrollArea, QApplication, Q
 
 import zarrscope
 from contracts.journeys import SECONDS, Shelf, labelled_image
+from napari_hand import Hand
+from zarrscope.view.image import Image
 from zarrscope_app.napari.dock import VIEWS_SHOWN, Explorer
 from zarrscope_app.napari.viewer_state import palette_of
 from zarrscope_app.presenters import EditPresenter, EditStatus, MemorySettings
 from zarrscope_app.presenters.commands import LABELS
 from zarrscope_app.presenters.form.view_models import Way
+from zarrscope_app.presenters.image import overview
 from zarrscope_app.qt.form_model import KIND, VALUE
 from zarrscope_app.qt.panes import _unbroken
 from zarrscope_app.qt.text import Label
@@ -344,3 +347,34 @@ def test_the_dock_stays_empty_for_a_layer_of_another_program(docked: Docked) -> 
     QApplication.processEvents()
     assert docked.dock.session is None
     assert docked.dock.layer_menu.isVisibleTo(docked.dock), "its commands concern layers"
+
+
+def test_the_dock_reads_no_thumbnails_of_a_plate(hand: Hand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It shows no overview: a plate of 384 wells on a web server would be up to 1,500 requests for nothing."""
+    read: list[str] = []
+    own = overview._thumbnail
+
+    def noted(image: Image) -> Any:
+        read.append(image.path)
+        return own(image)
+
+    monkeypatch.setattr(overview, "_thumbnail", noted)
+    with zarrscope.open(str(tmp_path / "plate.zarr"), "w-") as h:
+        wells = [{"path": f"A/{n}", "rowIndex": 0, "columnIndex": n - 1} for n in (1, 2, 3)]
+        plate = {"rows": [{"name": "A"}], "columns": [{"name": str(n)} for n in (1, 2, 3)], "wells": wells}
+        h["/"].attrs["ome"] = {"version": "0.5", "plate": plate}
+        for well in wells:
+            h.create_group(f"/{well['path']}", {"ome": {"version": "0.5", "well": {"images": [{"path": "0"}]}}})
+            axes, datasets = [{"name": n, "type": "space"} for n in "yx"], [{"path": "0"}]
+            image = {"version": "0.5", "multiscales": [{"axes": axes, "datasets": datasets}]}
+            h.create_group(f"/{well['path']}/0", {"ome": image})
+            h.create_array(f"/{well['path']}/0/0", shape=(8, 8), dtype="u1")[...] = 7
+    hand.dock.open(str(tmp_path / "plate.zarr"))
+    session: Any = hand.dock.session
+    hand.wait(lambda: session.node is not None and len(session.tabs.presenters["overview"].state.cells) == 3)
+    hand.dock.add()
+    hand.wait(lambda: hand.dock.chooser.choice is not None)
+    hand.dock.add()
+    hand.wait(lambda: len(hand.viewer.layers) == 1 and not hand.dock.adding)
+    assert not session.tabs.presenters["overview"].state.loading
+    assert not read

@@ -6,7 +6,7 @@ Unsaved edits are kept when the dock is closed, and offered when the address is 
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from weakref import ref
 
 from qtpy.QtCore import QEvent, QSize, QTimer
@@ -224,6 +224,8 @@ class Explorer(QWidget):
         session = self.places.open(found, url)
         session.slice.solid_and_blend.drawn.add("solid")
         session.layers_say = True
+        overview: Any = session.tabs.presenters["overview"]
+        overview.drawn = False
         if view is not None:
             session.show_view(view)
             self._adds_once_open = True

@@ -133,6 +133,8 @@ class OverviewPresenter:
     """Emits path → the name that an image of a series states, "" if it states none."""
 
     def __init__(self, owner: Owner, loader: ChunkLoader) -> None:
+        self.drawn = True
+        """Whether the host draws the thumbnails. If not, they are read only in a series, whose images state names."""
         self._owner = owner
         self._notify = CoalescedCall(owner.post, self._tell)
         self._tickets: dict[str, Ticket] = {}
@@ -181,7 +183,8 @@ class OverviewPresenter:
         self._walker.enter(hierarchy)
         self._walker.walks[collection.path] = tuple(member.path for member in listed)
         middle = ((len(self._rows) - 1) / 2, (len(self._columns) - 1) / 2)
-        self._waiting = deque(sorted(self._places, key=lambda p: math.hypot(p.row - middle[0], p.column - middle[1])))
+        read = self._places if self.drawn or collection.kind == "series" else ()
+        self._waiting = deque(sorted(read, key=lambda p: math.hypot(p.row - middle[0], p.column - middle[1])))
         self._hierarchy = hierarchy
         self._path = collection.path
         self._take_kept()
