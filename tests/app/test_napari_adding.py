@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import importlib.util
 import json
 import os
 import subprocess
@@ -302,32 +301,3 @@ def test_napari_starts_with_the_dock(tmp_path: Path) -> None:
     names, kind = json.loads(done.stdout.splitlines()[-1])
     assert kind == "Explorer"
     assert any("Zarr explorer" in name for name in names)
-
-
-def test_the_first_layer_imports_early_what_napari_needs_and_no_xarray(tmp_path: Path) -> None:
-    """In a process of its own, in which nothing has been imported. Arrays of others are asked about as before."""
-    with open_hierarchy(str(tmp_path / "a.zarr"), "w-") as h:
-        h.create_array("/a", shape=(4, 4), dtype="u1")[...] = 1
-    code = f"""if True:
-        import sys
-        import numpy as np
-        from zarrscope_app.napari.first_layer import import_early, spare_xarray
-        import_early()
-        scipy = "scipy.ndimage" in sys.modules
-        from napari.layers import Image, Layer
-        spare_xarray()
-        spare_xarray()
-        from zarrscope_app.napari.reader import read
-        layer = Layer.create(*read({str(tmp_path / "a.zarr" / "a")!r})[0])
-        ours = "xarray" in sys.modules
-        assert layer.data.sum() == 16, "dask, which computes this, imports xarray itself"
-        import xarray
-        data = xarray.DataArray(np.ones((2, 2)), dims=("v", "u"))
-        spare_xarray()
-        print(scipy, ours, *Image(data).axis_labels)
-    """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=300)
-    scipy, ours, *labels = done.stdout.split()
-    assert (scipy, ours) == ("True", "False")
-    if importlib.util.find_spec("napari.utils._xarray_utils") is not None:  # an older napari does not ask
-        assert labels == ["v", "u"]

@@ -14,7 +14,7 @@ from qtpy.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QShowEvent
 from qtpy.QtWidgets import QHBoxLayout, QLineEdit, QPushButton, QSplitter, QVBoxLayout, QWidget
 
 from zarrscope.errors import ZarrscopeError
-from zarrscope.runtime.threads import Priority, shared
+from zarrscope.runtime.threads import shared
 from zarrscope.stores.address import absolute_address
 from zarrscope_app.napari.add_as import AddAs
 from zarrscope_app.napari.browsing import BrowseButton
@@ -22,7 +22,6 @@ from zarrscope_app.napari.chooser import Chooser
 from zarrscope_app.napari.closing import AsksBeforeClosing
 from zarrscope_app.napari.dock_sentence import DockSentence
 from zarrscope_app.napari.dropping import TakesNodes
-from zarrscope_app.napari.first_layer import import_early
 from zarrscope_app.napari.layer_menu import LayerMenu
 from zarrscope_app.napari.layers import as_napari, insert, renew_layers, source_of
 from zarrscope_app.napari.part_panel import PartPanel
@@ -167,7 +166,6 @@ class Explorer(QWidget):
         for table in (self.form.view, self.form.conflict.table):
             table.setAlternatingRowColors(False)
         self.form.view.setIndentation(10)
-        self._owner.fetch(import_early, lambda _: None, Priority.IDLE)
         self._waiting: list[Layer] = []
         self._next = QTimer(self)
         self._next.setSingleShot(True)

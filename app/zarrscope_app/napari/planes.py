@@ -24,7 +24,7 @@ from zarrscope.errors import TooLarge, ZarrscopeError
 from zarrscope.view.lazy import LazyView
 from zarrscope_app.napari.background_planes import BackgroundPlanes, loop_runs, on_window_thread, slicing_of
 from zarrscope_app.napari.first_fit import FirstFit
-from zarrscope_app.napari.first_layer import spare_xarray
+from zarrscope_app.napari.first_layer import spare_scipy, spare_xarray
 from zarrscope_app.napari.layers import source_of, views_of
 from zarrscope_app.napari.painting import make_paintable
 from zarrscope_app.napari.unwritten_labels import UnwrittenLabels
@@ -54,6 +54,7 @@ class Watch(QObject):
     def __init__(self, viewer: Viewer) -> None:
         super().__init__()
         spare_xarray()
+        spare_scipy()
         self.unread = UnreadPlanes()
         self.unread.changed.connect(self.changed.emit, on_ref_error="ignore")  # Qt allows no weak reference to it
         self.listeners: set[int] = set()
