@@ -15,7 +15,7 @@ from narrowing import not_none
 from zarrscope_app.presenters.commands import LABELS
 from zarrscope_app.presenters.form.view_models import Closing
 from zarrscope_app.presenters.layers import shown_layers
-from zarrscope_app.presenters.session.state_text import decode_view
+from zarrscope_app.presenters.session.state_text import decode_view, encode_view
 
 
 @pytest.fixture
@@ -95,6 +95,43 @@ def test_a_view_is_copied_and_opened_again(hand: Hand, place: Path) -> None:
     assert decode_view(first.metadata["zarrscope"]["state"])["slice"]["index"]["z"] == 3
     hand.dock.open(text[:-7])
     assert "was cut or changed" in hand.dock.facts.text()
+
+
+def told_part(hand: Hand) -> Any:
+    return decode_view(hand.dock.layer_menu.view_text())["slice"].get("rect")
+
+
+@pytest.mark.parametrize(
+    ("show", "asked"),
+    [(["y", "x"], [8, 4, 24, 20]), (["z", "x"], [1, 10, 3, 14]), (["x", "y"], [20.5, 3, 30, 31])],
+)
+def test_the_part_of_a_view_is_shown_and_copied(hand: Hand, place: Path, show: list[str], asked: list[float]) -> None:
+    view = {"url": str(place), "path": "/", "slice": {"show": show, "index": {"z": 2}, "rect": asked}}
+    hand.dock.open(encode_view(view))
+    hand.wait(lambda: len(hand.viewer.layers) == 2 and not hand.dock.adding)
+    hand.wait(lambda: not hand.dock.planes.first_fit.active)  # napari has laid out its panels
+    top, left, bottom, right = told = told_part(hand)
+    assert top <= asked[0]
+    assert left <= asked[1]
+    assert bottom >= asked[2]
+    assert right >= asked[3]
+    fits = [abs(at - wanted) < 0.01 for at, wanted in zip(told, asked, strict=True)]
+    assert (fits[0] and fits[2]) or (fits[1] and fits[3]), "the part fills the canvas in one direction"
+    text = hand.dock.layer_menu.view_text()
+    hand.viewer.reset_view()
+    assert told_part(hand) is None, "the whole plane is on show"
+    hand.viewer.layers.clear()
+    hand.dock.open(text)
+    hand.wait(lambda: len(hand.viewer.layers) == 2 and not hand.dock.adding)
+    assert told_part(hand) == pytest.approx(told, abs=0.02)
+
+
+@pytest.mark.parametrize("rect", [[0, 0, 32, 32], [5, 5, 5, 9], [9, 5, 2, 9], [0, 0, 1e300, 9e9], [1, 2, 3], "part"])
+def test_a_part_that_is_none_leaves_the_whole_plane(hand: Hand, place: Path, rect: Any) -> None:
+    view = {"url": str(place), "path": "/", "slice": {"rect": rect}}
+    hand.dock.open(encode_view(view))
+    hand.wait(lambda: len(hand.viewer.layers) == 2 and not hand.dock.adding)
+    assert told_part(hand) is None
 
 
 def with_unsaved_name(hand: Hand, place: Path) -> Any:

@@ -27,7 +27,7 @@ from zarrscope_app.napari.layers import as_napari, insert, renew_layers, source_
 from zarrscope_app.napari.part_panel import PartPanel
 from zarrscope_app.napari.planes import unwrapped, watch
 from zarrscope_app.napari.shortcuts import Shortcuts
-from zarrscope_app.napari.viewer_state import asked_view, canvas_of, go_to, palette_of
+from zarrscope_app.napari.viewer_state import canvas_of, palette_of
 from zarrscope_app.napari.when_open import WhenOpen
 from zarrscope_app.presenters import Session, Settings, strings
 from zarrscope_app.presenters.commands import LABELS, OFFERS, command
@@ -429,8 +429,7 @@ class Explorer(QWidget):
     def _add_one(self, layer: Layer) -> None:
         try:
             insert(self.viewer, *as_napari(layer))
-            added = self.viewer.layers[-1]
-            go_to(self.viewer, [added], asked_view(added))
+            self.planes.go_to_asked(self.viewer.layers[-1])
         except Exception as error:  # reading failed, or napari refused the data: its rules change with its versions
             if self.session is not None:
                 self.session.problems.add(not_added(layer, error), layer.source["path"])

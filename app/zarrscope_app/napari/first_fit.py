@@ -1,4 +1,4 @@
-"""Fits the first picture again while napari's window still lays out its panels.
+"""Fits the first picture, or the part of it that a view shows, again while napari's window still lays out its panels.
 
 napari fits the first layer to the canvas before its layer controls have taken their room, so the picture would be cut
 off, or tiny in a narrow window.
@@ -6,14 +6,16 @@ off, or tiny in a narrow window.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
 from qtpy.QtCore import QObject, QTimer
 
-from zarrscope_app.napari.viewer_state import camera_of
+from zarrscope_app.napari.viewer_state import camera_of, show_part
 
 if TYPE_CHECKING:
+    from napari.layers import Layer as NapariLayer
     from napari.viewer import Viewer
 
 SETTLING_MS = 500
@@ -27,6 +29,7 @@ class FirstFit(QObject):
         super().__init__()
         self._viewer = ref(viewer)
         self._fitted: tuple[Any, ...] | None = None
+        self._part: tuple[Callable[[], NapariLayer | None], Mapping[str, Any]] = (lambda: None, {})
         self._end = QTimer(self)
         self._end.setSingleShot(True)
         self._end.setInterval(SETTLING_MS)
@@ -47,18 +50,27 @@ class FirstFit(QObject):
         viewer = self._viewer()
         if viewer is not None and len(viewer.layers) == 1:
             self._fitted = _sight(viewer)
+            self._part = lambda: None, {}
         if self._fitted is not None:
             self._end.start()
+
+    def keep(self, layer: NapariLayer, view: Mapping[str, Any]) -> None:
+        """Fits the part of the plane that a view shows, instead of the whole picture, when the canvas changes."""
+        viewer = self._viewer()
+        if viewer is not None and self.active:
+            self._fitted, self._part = _sight(viewer), (ref(layer), view)
 
     def _resized(self, _: object = None) -> None:
         viewer = self._viewer()
         if viewer is None or self._fitted is None:
             return
         if _sight(viewer) == self._fitted:
-            viewer.reset_view()
+            layer, view = self._part[0](), self._part[1]
+            if layer is None or not show_part(viewer, layer, view):
+                viewer.reset_view()
             self._fitted = _sight(viewer)
         else:
-            self._stop()  # a person, or a saved view, has moved the camera
+            self._stop()  # a person has moved the camera
 
     def _stop(self) -> None:
         self._fitted = None

@@ -14,7 +14,7 @@ from zarrscope_app.napari.dock_sentence import DockSentence
 from zarrscope_app.napari.layers import source_of
 from zarrscope_app.napari.menu_button import MenuButton
 from zarrscope_app.napari.painting import Painting
-from zarrscope_app.napari.viewer_state import direction, on_show, projection, shown
+from zarrscope_app.napari.viewer_state import direction, on_show, part, projection, shown
 from zarrscope_app.napari.writer import save_selected
 from zarrscope_app.presenters import Session
 from zarrscope_app.presenters.commands import LABELS
@@ -113,7 +113,7 @@ class LayerMenu(MenuButton):
         beside = [one for one in self._dock.viewer.layers if source_of(one).get("url") == source_of(layers[0])["url"]]
         looks = [shown(layer) for layer in beside if "path" in source_of(layer)]
         viewer = self._dock.viewer
-        place = (*on_show(viewer, layers), direction(viewer), projection(viewer, layers))
+        place = (*on_show(viewer, layers), direction(viewer), projection(viewer, layers), part(viewer, layers))
         return encode_view(shown_layers.view_of_layers(told, looks, *place))
 
     def copy_view(self) -> None:

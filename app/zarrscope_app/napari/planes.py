@@ -84,14 +84,20 @@ class Watch(QObject):
 
     def _show(self, event: Event) -> None:
         """Shows the layers that `hidden_at_first` hid, now that they are guarded and complete, and fits the first."""
-        for view in views_of(event.value):
-            if _waiting.pop(id(view), None) is not None:
-                viewer = self._viewer()
-                if viewer is not None and (asked := asked_view(event.value)):
-                    go_to(viewer, [event.value], asked)
-                event.value.visible = True
         if views_of(event.value):
             self.first_fit.begin()
+        for view in views_of(event.value):
+            if _waiting.pop(id(view), None) is not None:
+                self.go_to_asked(event.value)
+                event.value.visible = True
+
+    def go_to_asked(self, layer: NapariLayer) -> None:
+        """Shows the view with which a layer was opened, if it was."""
+        viewer = self._viewer()
+        if viewer is not None and (asked := asked_view(layer)):
+            go_to(viewer, [layer], asked)
+            if asked.get("rect"):
+                self.first_fit.keep(layer, asked)
 
     def _removed(self, event: Event) -> None:
         self.unread.tell(event.value, None)

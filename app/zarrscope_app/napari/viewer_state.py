@@ -1,4 +1,6 @@
-"""Converts between the layers of a viewer and a view: the displayed index, axes and level, and the display settings."""
+"""Converts between the layers of a viewer and a view: the displayed index, axes, level and part, and the display
+settings.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ from zarrscope_app.napari.layers import INVERTED, label_colors, source_of
 from zarrscope_app.presenters.image.colormaps import COLORMAPS
 from zarrscope_app.presenters.image.oblique import turn
 from zarrscope_app.presenters.image.projection import METHODS
+from zarrscope_app.presenters.image.saved_view import asked_part, part_of_plane
 from zarrscope_app.presenters.image.solid_and_blend import SolidAndBlend, solid_member
+from zarrscope_app.presenters.image.view_models import Rect
 from zarrscope_app.presenters.layers.first_plane import ViewerCanvas
 from zarrscope_app.presenters.layers.shown_layers import ShownLayer
 from zarrscope_app.presenters.session.state_text import decode_view
@@ -139,8 +143,72 @@ def _project(viewer: Viewer, layers: Sequence[NapariLayer], told: object) -> Non
     viewer.dims.thickness = tuple(thickness)
 
 
+def part(viewer: Viewer, layers: Sequence[NapariLayer]) -> Rect | None:
+    """The part of the plane that the camera sees, in indices of the finest level; None for the whole plane, a volume,
+    or axes that the layers do not have."""
+    first = layers[0]
+    axes = _plane_of(viewer, first)
+    if axes is None:
+        return None
+    camera, world = camera_of(viewer), np.asarray(viewer.dims.point, float)
+    world[list(viewer.dims.order[-2:])] = camera.center[-2:]
+    center = first.world_to_data(world)
+    rect = []
+    for side in (-0.5, 0.5):
+        for axis, pixels in zip(axes, _canvas_pixels(viewer), strict=True):
+            rect.append(float(center[axis]) + 0.5 + side * pixels / camera.zoom / _world_length(first, axis))
+    return part_of_plane((rect[0], rect[1], rect[2], rect[3]), *(int(_shape(first)[axis]) for axis in axes))
+
+
+def show_part(viewer: Viewer, layer: NapariLayer, view: Mapping[str, Any]) -> bool:
+    """Moves the camera to the part of the plane that a view shows; returns False if it shows the whole plane."""
+    asked, axes = asked_part(view), _plane_of(viewer, layer)
+    if asked is None or axes is None:
+        return False
+    rect = part_of_plane(asked, *(int(_shape(layer)[axis]) for axis in axes))
+    if rect is None:
+        return False
+    lengths = [_world_length(layer, axis) for axis in axes]
+    skipped = viewer.dims.ndim - layer.ndim
+    center = np.asarray(layer.world_to_data(viewer.dims.point), float)
+    center[list(axes)] = (rect[0] + rect[2] - 1) / 2, (rect[1] + rect[3] - 1) / 2
+    world = layer.data_to_world(center)
+    height, width = _canvas_pixels(viewer)
+    camera = camera_of(viewer)
+    camera.center = (camera.center[0], *(float(world[axis - skipped]) for axis in viewer.dims.order[-2:]))
+    camera.zoom = min(height / (rect[2] - rect[0]) / lengths[0], width / (rect[3] - rect[1]) / lengths[1])
+    return True
+
+
+def _plane_of(viewer: Viewer, layer: NapariLayer) -> tuple[int, int] | None:
+    """The axes of a layer that are displayed as height and width; None in three dimensions, or if it lacks one."""
+    height, width = (axis - (viewer.dims.ndim - layer.ndim) for axis in viewer.dims.order[-2:])
+    return (height, width) if viewer.dims.ndisplay == 2 and min(height, width) >= 0 else None
+
+
+def _world_length(layer: NapariLayer, axis: int) -> float:
+    """The length in the world of one pixel along an axis of a layer."""
+    here = np.zeros(layer.ndim)
+    there = here.copy()
+    there[axis] = 1
+    return float(np.linalg.norm(np.subtract(layer.data_to_world(there), layer.data_to_world(here))))
+
+
+def _shape(layer: NapariLayer) -> tuple[int, ...]:
+    """The shape of the finest level."""
+    return tuple((layer.data[0] if layer.multiscale else layer.data).shape)
+
+
+def _canvas_pixels(viewer: Viewer) -> tuple[float, float]:
+    """The height and width of the canvas, of which the camera's zoom is given per unit of the world."""
+    canvas = getattr(viewer, "canvas", None)
+    height, width = canvas.size if canvas is not None else viewer._canvas_size  # an older napari
+    return float(height), float(width)
+
+
 def go_to(viewer: Viewer, layers: Sequence[NapariLayer], view: Mapping[str, Any]) -> None:
-    """Shows the index, axes and level of a view. Invalid parts are ignored, because a view may come from elsewhere."""
+    """Shows the index, axes, level and part of a view. What is invalid is ignored, because a view may come from
+    elsewhere."""
     first = layers[0]
     names, skipped = _names(first), viewer.dims.ndim - first.ndim
     show, index, level = view.get("show"), view.get("index"), view.get("level")
@@ -155,6 +223,7 @@ def go_to(viewer: Viewer, layers: Sequence[NapariLayer], view: Mapping[str, Any]
     if isinstance(index, dict):
         _project(viewer, layers, view.get("projection"))
     _show_volume(viewer, view.get("solid"))
+    show_part(viewer, first, view)
     for layer in layers:
         if type(level) is int and layer.multiscale and hasattr(layer, "locked_data_level"):
             layer.locked_data_level = max(0, min(level, len(layer.data) - 1))

@@ -132,6 +132,11 @@ class KeepsView(ABC):
             saved["projection"] = projection_view(self._image, self._projection)
         return {**saved, **self.solid_and_blend.members}
 
+    def asked_view(self) -> dict[str, Any]:
+        """The view, with the part of the plane that `take_rect` returns, for a host that shows the plane by itself."""
+        rect = self.take_rect()
+        return {**self.view(), "rect": list(rect)} if rect is not None else self.view()
+
     def restore(self: Settable, view: object) -> tuple[str, ...]:
         """Restores the parts of a `view` that fit the image. A view may come from pasted text, so its values may be of
         any type. Returns sentences about the parts that do not fit."""
@@ -200,13 +205,32 @@ def saved_view(
     if level is not None:
         view["level"] = level
     height, width = (image.shape[axis] for axis in plane)
-    if rect is not None:
-        seen = (max(0.0, rect[0]), max(0.0, rect[1]), min(float(height), rect[2]), min(float(width), rect[3]))
-        if seen != (0.0, 0.0, height, width) and seen[0] < seen[2] and seen[1] < seen[3]:
-            view["rect"] = [round(edge, 3) for edge in seen]
+    if rect is not None and (seen := part_of_plane(rect, height, width)) is not None:
+        view["rect"] = list(seen)
     if cursor is not None and 0 <= cursor[0] < height and 0 <= cursor[1] < width:
         view["crosshair"] = [round(place, 3) for place in cursor]
     return view
+
+
+def part_of_plane(rect: Rect, height: int, width: int) -> Rect | None:
+    """The part of a plane that lies in a rectangle, in indices; None if that is the whole plane, or nothing."""
+    top, left, bottom, right = (
+        max(0.0, rect[0]),
+        max(0.0, rect[1]),
+        min(float(height), rect[2]),
+        min(float(width), rect[3]),
+    )
+    if (top, left, bottom, right) == (0.0, 0.0, height, width) or top >= bottom or left >= right:
+        return None
+    return round(top, 3), round(left, 3), round(bottom, 3), round(right, 3)
+
+
+def asked_part(view: Mapping[str, Any]) -> Rect | None:
+    """The part of the plane that a view shows; None if it names none. A view may come from pasted text."""
+    rect = _numbers(view.get("rect"), 4)
+    return (
+        (rect[0], rect[1], rect[2], rect[3]) if rect is not None and rect[0] < rect[2] and rect[1] < rect[3] else None
+    )
 
 
 def projection_view(image: Image, projection: Projection) -> dict[str, Any]:
@@ -253,9 +277,9 @@ def restore_view(picture: Settable, view: object) -> tuple[str, ...]:
     misfits += restore_channels(picture, len(image.channels), view.get("channels"))
     restore_labels(picture, view.get("labels"))
     misfits += picture.solid_and_blend.restore(view)
-    rect, crosshair = _numbers(view.get("rect"), 4), _numbers(view.get("crosshair"), 2)
-    if rect is not None and rect[0] < rect[2] and rect[1] < rect[3]:
-        picture.look_at((rect[0], rect[1], rect[2], rect[3]))
+    part, crosshair = asked_part(view), _numbers(view.get("crosshair"), 2)
+    if part is not None:
+        picture.look_at(part)
     if crosshair is not None:
         picture.pin(crosshair[0], crosshair[1])
     elif view.get("crosshair", False) is None:

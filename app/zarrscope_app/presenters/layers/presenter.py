@@ -451,7 +451,8 @@ class Layers:
                 done(outcome.value)
             self.ended.emit()
 
-        view = {"slice": session.slice.view()} if session.slice.by_person else None
+        shown = session.slice.asked_view()
+        view = {"slice": shown} if session.slice.by_person or "rect" in shown else None
 
         def planned() -> list[Layer]:
             if choice is not None:

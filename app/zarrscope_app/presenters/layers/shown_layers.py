@@ -15,6 +15,7 @@ from zarrscope.ome.edits import ChannelEdit, Edit, base_of, edit
 from zarrscope.ome.metadata import block, color
 from zarrscope.view.render import suitable_limits
 from zarrscope_app.presenters.form.sections.model import Subject
+from zarrscope_app.presenters.image.view_models import Rect
 from zarrscope_app.presenters.strings import exact
 
 if TYPE_CHECKING:
@@ -52,16 +53,19 @@ def view_of_layers(
     level: int | None,
     solid: Mapping[str, Any] | None = None,
     projection: Mapping[str, Any] | None = None,
+    part: Rect | None = None,
 ) -> dict[str, Any]:
     """A copy of `view` with the settings of the viewer. `index`: the displayed index by axis; `show`: the axes of
     height and width; `level`: the locked level; `solid`: the direction in three dimensions; `projection`: as in a
-    saved view. Settings that the viewer does not have stay unchanged."""
+    saved view; `part`: the displayed part of the plane. Settings that the viewer does not have stay unchanged."""
     shown = dict(view.get("slice") or {})
     axes = set(shown.get("index", {})) | set(shown.get("show", ()))
     if show is not None and set(show) <= axes and tuple(shown.get("show", ())) != show:
         shown["show"] = list(show)
-        for name in ("rect", "crosshair"):
-            shown.pop(name, None)
+        shown.pop("crosshair", None)
+    shown.pop("rect", None)
+    if part is not None:
+        shown["rect"] = list(part)
     along = projection["axis"] if projection is not None else None  # the viewer has no index along it
     known = {**dict(shown.get("index", {})), **{name: at for name, at in index.items() if name in axes - {along}}}
     shown["index"] = {name: at for name, at in known.items() if name not in shown.get("show", ())}
