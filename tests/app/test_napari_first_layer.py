@@ -1,4 +1,4 @@
-"""What napari imports for the first layer, and its thumbnails, which it makes without scipy."""
+"""The first layers import neither xarray nor scipy, and their thumbnails equal those of napari."""
 
 from __future__ import annotations
 
