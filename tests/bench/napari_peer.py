@@ -12,8 +12,9 @@ drawn. "zarrscope" opens it in the dock, where layers are added one a turn; "zar
 napari-ome-zarr does, where napari adds them all first. *Slider step*: from moving z to the picture. *Memory*: resident
 memory over that of the empty viewer, after the steps. *Requests*: those to a web server until all layers are drawn, and
 for some slider steps. *Plate*: from asking for it to the first picture, in seconds, computing of the window's thread,
-and memory; the dock opens the well that is chosen from its list, napari-ome-zarr the whole plate as one image, and "in
-memory" is the first well as a numpy array: xarray and pandas, which napari imports for the first layer, are in all.
+memory, and requests to a web server; the dock opens the well that is chosen from its list, napari-ome-zarr the whole
+plate as one image, and "in memory" is the first well as a numpy array: xarray and pandas, which napari imports for the
+first layer, are in all but zarrscope's.
 """
 
 from __future__ import annotations
@@ -71,19 +72,28 @@ def measure(settings: Settings, volume: Path) -> Iterator[Row]:
 
 
 def requests(settings: Settings, volume: Path) -> Row:
+    note = f"opening, and {SERVED_STEPS} slider steps"
+    return _counted(settings, "napari, requests", volume, (OURS, READER, PEER), SERVED_STEPS, 0.5, note)
+
+
+def plate_requests(settings: Settings, place: Path) -> Row:
+    return _counted(settings, "napari, plate, requests", place, (OURS, PEER), 0, 0.3, "to the first picture")
+
+
+def _counted(
+    settings: Settings, title: str, place: Path, engines: tuple[str, ...], steps: int, goal: float, note: str
+) -> Row:
     """One round: the number hardly varies."""
     from bench.latency import Slow
 
     figures: dict[str, list[float]] = {}
     unable: dict[str, str] = {}
-    with Slow(volume.parent) as server:
-        for engine in (OURS, READER, PEER):
+    with Slow(place.parent) as server:
+        for engine in engines:
             server.delay(0.0)  # counts from zero
-            told = _told(settings, engine, f"{server.url}/{volume.name}", SERVED_STEPS, unable)
-            if told:
+            if _told(settings, engine, f"{server.url}/{place.name}", steps, unable):
                 figures[engine] = [float(server.counts()["requests"])]
-    note = f"opening, and {SERVED_STEPS} slider steps"
-    return Row("viewing", "napari, requests", "", figures, (Goal(0.5, PEER),), "requests", unable, note)
+    return Row("viewing", title, "", figures, (Goal(goal, PEER),), "requests", unable, note)
 
 
 PLATE = {
@@ -96,7 +106,8 @@ PLATE = {
 def plate(settings: Settings) -> Iterator[Row]:
     from bench import window
 
-    place = str(window.plate(settings))
+    folder = window.plate(settings)
+    place = str(folder)
     figures: dict[str, dict[str, list[float]]] = {case: {} for case in PLATE}
     unable: dict[str, str] = {}
     for _ in range(min(ROUNDS, settings.rounds)):
@@ -109,6 +120,7 @@ def plate(settings: Settings) -> Iterator[Row]:
                 figures[case].setdefault(engine, []).append(told[case])
     for case, (title, unit) in PLATE.items():
         yield Row("viewing", title, "", figures[case], (Goal(0.3, PEER),), unit, unable)
+    yield plate_requests(settings, folder)
 
 
 def _told(settings: Settings, engine: str, place: str, planes: int, unable: dict[str, str]) -> dict[str, Any] | None:
