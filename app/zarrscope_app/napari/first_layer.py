@@ -55,7 +55,7 @@ def _sparing(own: Callable[[Any], None]) -> Callable[[Any], None]:
     """Replaces a layer's method. Its thumbnail equals that of `own`, which is called once scipy.ndimage is imported."""
 
     @wraps(own)
-    def update(layer: Any) -> None:
+    def spare(layer: Any) -> None:
         try:
             spared = "scipy.ndimage" not in sys.modules and bool(views_of(layer)) and not getattr(layer, "rgb", False)
             plane = _plane(layer) if spared else None
@@ -68,7 +68,7 @@ def _sparing(own: Callable[[Any], None]) -> Callable[[Any], None]:
         elif isinstance(layer, Image):
             layer.thumbnail = np.zeros(layer._thumbnail_shape, layer.dtype)
 
-    return update
+    return spare
 
 
 def _plane(layer: Any) -> np.ndarray[Any, Any] | None:
