@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -171,3 +172,18 @@ def test_an_edit_beside_the_turns_is_shown_by_all_editors(robot: QtRobot, monkey
     robot.wait(lambda: text(form, 0) == "mine 0" and text(form, 50) == "mine 50", "the names")
     robot.session.edit.undo()
     robot.wait(lambda: text(form, 50) == "n50", "the name of before")
+
+
+def test_another_form_is_shown_while_rows_of_a_longer_one_are_still_to_be_made(
+    robot: QtRobot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rows of the former form were looked for among the sections of the new one, which ended the process."""
+    first_turn_only(monkeypatch)
+    form = shown(robot)
+    state = robot.session.edit.state
+    assert len(state.sections) > 1
+    assert form._due
+    form.show_state(replace(state, sections=state.sections[:1]))
+    assert set(form.editors) <= {field.pointer for row in state.sections[0].rows for field in row.fields}
+    assert {place for place, _ in form._due} <= {0}
+    rest(robot, form)

@@ -206,6 +206,7 @@ class SectionFormWidget(QScrollArea):
     # ---------------------------------------------------------------- widgets
     def _build(self, sections: tuple[FormSection, ...]) -> None:
         focused = next((id for id, editor in self.editors.items() if editor.hasFocus()), "")
+        self._due = {}  # these are rows of the former sections
         self.mark("")
         self.editors, self._notes, self._wrong = {}, {}, {}
         self._layouts = []
