@@ -14,6 +14,7 @@ OLD_VALUE = "The old value is still there."
 KEPT = "A value that was there before is still there."
 NO_VALUE = "This value was not stored, and there was none before."
 FULL_DISK = "The disk is full: make room, then try again."
+UNPROTECT = "Remove the protection, or ask for the right to write there"
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _IN_USE = {32, 33}
 """Windows error numbers for files that are open elsewhere: sharing and lock violations."""
@@ -34,12 +35,11 @@ def failure(
             advice="Nothing was changed. Close the file in that program, then try again.",
         )
     if error.errno in DENIED and act != "read":
-        close = "Close other programs that have it open, or ask" if hasattr(error, "winerror") else "Ask"
         return ReadOnly(
             f"The file could not be {act}: {reason}",
             store=store,
             key=key,
-            advice=f"Nothing was changed. {close} for the right to write there, or save a copy elsewhere.",
+            advice=f"Nothing was changed. {to_be_allowed(error, 'it')}, or save a copy elsewhere.",
         )
     if error.errno == errno.ENXIO:  # a socket cannot be opened
         return no_file(store, key)
@@ -59,6 +59,14 @@ def failure(
     failed = kind(f"The file could not be {act}: {reason}", store=store, key=key, advice=advice)
     failed.errno = error.errno or failed.errno  # callers distinguish a full disk from a broken one by this number
     return failed
+
+
+def to_be_allowed(error: OSError, opened: str) -> str:
+    """The advice for a change that the system forbids. `opened` names what other programs may have open."""
+    if hasattr(error, "winerror"):
+        return f"Close other programs that have {opened} open, or ask for the right to write there"
+    # The number of the flags that chattr and chflags set, and of sticky folders; EACCES is that of the mode.
+    return UNPROTECT if error.errno == errno.EPERM else "Ask for the right to write there"
 
 
 def unwritten(error: OSError, path: str) -> ZarrscopeError:

@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import Any
 
 from zarrscope.errors import Conflict, NotFound, ReadOnly, Unreadable, Unsupported
-from zarrscope.stores.local.failures import DENIED
+from zarrscope.stores.local.failures import DENIED, to_be_allowed
 from zarrscope.stores.local.paths import plain
 from zarrscope.stores.local.replace import patiently, sync_folder
 
@@ -59,8 +59,7 @@ def move_folder(folder: str, to: str, *, store: str, prefix: str, sync: bool = T
                 "The folder cannot be moved there in one step", feature="moving a folder", **place
             ) from error
         reason = error.strerror or str(error)
-        close = "Close other programs that have a file in it open, or ask" if hasattr(error, "winerror") else "Ask"
-        advice = f"Nothing was changed. {close} for the right to write there, or choose another place."
+        advice = f"Nothing was changed. {to_be_allowed(error, 'a file in it')}, or choose another place."
         if error.errno in DENIED:
             raise ReadOnly(f"The folder could not be moved: {reason}", advice=advice, **place) from error
         raise Unreadable(f"The folder could not be moved: {reason}", advice=advice, **place) from error

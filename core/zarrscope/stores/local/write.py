@@ -18,6 +18,7 @@ from zarrscope.errors import Conflict, OutsideLink, ReadOnly, Refused, Zarrscope
 from zarrscope.model.storage import ABSENT, Buffer, ByteRange, Version
 from zarrscope.runtime.tuning import FILE_PIECE_BYTES
 from zarrscope.stores.local.exchange import Changed, replace_expected
+from zarrscope.stores.local.failures import UNPROTECT
 from zarrscope.stores.local.linux import nameless
 from zarrscope.stores.local.locks import folder_lock, mark
 from zarrscope.stores.local.names import is_link, is_temporary
@@ -235,7 +236,7 @@ def _old(store: Folder, path: str, key: str) -> os.stat_result | None:
             "The file is write-protected",
             store=store.url,
             key=key,
-            advice="Nothing was changed. Remove the protection, or save a copy elsewhere.",
+            advice=f"Nothing was changed. {UNPROTECT}, or save a copy elsewhere.",
         )
     return old
 
