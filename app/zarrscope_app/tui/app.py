@@ -43,7 +43,7 @@ from zarrscope_app.tui.driver import sparing
 from zarrscope_app.tui.early_keys import EarlyKeys
 from zarrscope_app.tui.ending import has_job_control
 from zarrscope_app.tui.entry import InputLine, Painter
-from zarrscope_app.tui.error_line import error_text, form_text, is_remark
+from zarrscope_app.tui.error_line import LINES, error_text, form_text, is_error, is_remark
 from zarrscope_app.tui.keys import Keyboard
 from zarrscope_app.tui.line_layout import apart, height, path_line
 from zarrscope_app.tui.lines import ChunkLines, Lines
@@ -338,7 +338,8 @@ class Explorer(App[int]):
             self._shown[id].update(text, layout=id == "error-bar" or height(before) != height(text))
 
     def _status(self) -> RenderableType:
-        return apart(f" {self._note()}", self.session.state.status_text, self.size.width)
+        lines = LINES if is_error(note := self._note(), self.session) else 1
+        return apart(f" {note}", self.session.state.status_text, self.size.width, lines)
 
     def _note(self) -> str:
         """The left part of the status line: a note on the thing under the cursor."""

@@ -1,16 +1,18 @@
-"""The text of the error bar, whose keys are never below its last line; and the sentence about a form."""
+"""The text of the error bar, whose keys are never below its last line; the sentence about a form; and which texts of
+the status line are errors."""
 
 from __future__ import annotations
 
 from textwrap import wrap
 
-from zarrscope_app.presenters import strings
+from zarrscope_app.presenters import JobState, Session, strings
 from zarrscope_app.presenters import strings_terminal as words
+from zarrscope_app.presenters.form.view_models import EditStatus
 from zarrscope_app.presenters.problem_rows import SIGNS
 from zarrscope_app.presenters.session.view_models import SessionState
 
 LINES = 3
-"""The height of the bar."""
+"""The height of the bar, and that of the status line with an error."""
 LONG = 32
 """Words with more characters, which are addresses, lose their beginning before any word at the end is left out."""
 
@@ -18,6 +20,18 @@ LONG = 32
 def is_remark(state: SessionState) -> bool:
     """Whether the bar shows a sentence for which nothing can be done, so that Esc only takes it away."""
     return bool(state.sentence) and not state.retry and not state.offers
+
+
+def is_error(note: str, session: Session) -> bool:
+    """Whether a note tells what failed, so that its end, which says how to go on, must not be cut."""
+    jobs, edit = session.jobs.items, session.edit.state
+    told = (
+        jobs[-1].sentence if jobs and jobs[-1].state is JobState.FAILED else "",
+        edit.sentence if edit.status in (EditStatus.FAILED, EditStatus.INVALID) else "",
+        session.slice.state.refusal.sentence,
+        session.slice.broken,
+    )
+    return any(sentence in note for sentence in told if sentence)
 
 
 def error_text(severity: str, sentence: str, acts: str, width: int) -> str:

@@ -13,9 +13,15 @@ def height(text: object) -> int:
     return plain.count("\n") + 1 if plain else 0
 
 
-def apart(left: str, right: str, width: int) -> str:
-    """Two texts at both ends of a line. If it is too short for both, the left one is cut, to half the line at most."""
+def apart(left: str, right: str, width: int, lines: int = 1) -> str:
+    """Two texts at both ends of a line. If it is too short for both, the left one takes up to `lines` lines, and is
+    cut, to half the last line at most."""
     room = max(width - cell_len(right) - 3, width // 2)
+    if lines > 1 and cell_len(left) > room:
+        fits = len(set_cell_size(left, width - 1).rstrip())
+        at = left.rfind(" ", 1, fits + 1)
+        end = fits if at < 1 else at
+        return f"{left[:end]}\n{apart(f' {left[end:].lstrip()}', right, width, lines - 1)}"
     left = left if cell_len(left) <= room else set_cell_size(left, max(0, room - 1)).rstrip() + "…"
     return f"{left}{' ' * max(2, width - cell_len(left) - cell_len(right) - 1)}{right}"
 
