@@ -407,6 +407,36 @@ def test_a_former_plane_is_named_when_the_next_one_is_late(
     assert bench.slice.picture(4, 4).max() == brightness(9)
 
 
+def test_a_former_plane_that_could_not_be_read_is_not_said_to_be_shown(
+    shelf: Shelf, open_: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small_image(shelf)
+    bench = open_("/image")
+    bench.fit(64, 64)
+    monkeypatch.setattr(late_plane, "SECONDS", 0.05)
+    shelf.failing = {f"image/0/c/5/{y}/{x}" for y in range(4) for x in range(4)}
+    bench.slice.set_index("z", 5)
+    bench.settle()
+    assert "503" in bench.slice.frame.over
+    shelf.failing = set()
+    shelf.hold("chunks")
+    for z in (6, 7):
+        bench.slice.set_index("z", z)
+        told = f"z 5 could not be read; z {z} is loading"
+        bench.wait(lambda told=told: bench.slice.frame.over == told)
+        assert bench.session.state.status_text == told
+    shelf.release()
+    bench.settle()
+    assert bench.slice.frame.over == ""
+    bench.slice.set_index("z", 8)
+    shelf.hold("chunks")
+    bench.slice.set_index("z", 9)
+    bench.wait(lambda: bench.slice.frame.over.startswith("z "))
+    assert "is shown; z 9 is loading" in bench.slice.frame.over, "a later plane came"
+    shelf.release()
+    bench.settle()
+
+
 def test_a_former_plane_gives_way_to_the_coarse_picture_of_a_late_one(shelf: Shelf, open_: Any) -> None:
     hierarchy = open_hierarchy(shelf, "a")
     axes = [{"name": n, "type": "space"} for n in "zyx"]

@@ -5,12 +5,21 @@ A plane that arrives at once replaces the previous one without a message, which 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
+from typing import NamedTuple
 
 from zarrscope.runtime.threads import Owner, Ticket
 
 SECONDS = 0.15
 """If a plane takes longer, a message says that it is loading. A person hardly notices shorter waits."""
+
+
+class FormerPlane(NamedTuple):
+    """The plane of which a tile still has the picture."""
+
+    key: Hashable
+    blank: bool
+    """Whether all its chunks in the tile failed, so that the picture shows nothing of it."""
 
 
 class LatePlane:

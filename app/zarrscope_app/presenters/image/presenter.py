@@ -252,10 +252,10 @@ class SlicePresenter(ReadsOut, Navigation, Display, WaitMessages, TellsFailedChu
 
     def _late(self, image: Image) -> str:
         former = self._tiles.former
-        if not self._tiles.late or not isinstance(former, PlaneKey):
+        if not self._tiles.late or former is None or not isinstance(former.key, PlaneKey):
             return ""
-        axes = enumerate(zip(former.at, self._index, strict=True))
-        return words.late([(image.axes[i].name, was, now) for i, (was, now) in axes if was != now])
+        axes = enumerate(zip(former.key.at, self._index, strict=True))
+        return words.late([(image.axes[i].name, was, now) for i, (was, now) in axes if was != now], former.blank)
 
     def _refresh(self) -> None:
         """Makes a new state; `changed` is emitted at the end of the pass of the event loop."""

@@ -22,6 +22,7 @@ from zarrscope.view.loader import ChunkLoader, ChunkResult, ChunkState
 from zarrscope.view.render import Picture, Plane
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.image import painting, words
+from zarrscope_app.presenters.image.late_plane import FormerPlane
 from zarrscope_app.presenters.image.painting import (
     DisplaySettings,
     LayerKey,
@@ -94,8 +95,8 @@ class _Tile:
     job: Ticket | None = None
     fresh: bool = False
     """Whether `rgb` is complete and shows the plane that `plane_key` identifies."""
-    former: Hashable = None
-    """The key of the previous plane, if `rgb` still shows that plane; otherwise None."""
+    former: FormerPlane | None = None
+    """The previous plane, if `rgb` still shows that plane; otherwise None."""
     shown: Tile | None = None
 
 
@@ -141,8 +142,9 @@ class TileManager:
                     if old is not None:
                         self._stop(old)
                         tile.rgb, tile.version, tile.drawn = old.rgb, old.version, old.drawn
-                        shows = old.former or old.plane_key
-                        tile.former = shows if tile.rgb is not None and shows != plan.plane_key else None
+                        blank = bool(old.errors) and words.failure(old.errors, old.reasons, old.parts).blank
+                        shows = old.former or FormerPlane(old.plane_key, blank)
+                        tile.former = shows if tile.rgb is not None and shows.key != plan.plane_key else None
                 kept[at] = tile
                 order.append(tile)
         for where, before in self._tiles.items():
@@ -162,8 +164,7 @@ class TileManager:
 
     def clear(self) -> None:
         """Cancels all requests, and shows no tiles."""
-        self._plan = None
-        self._settings = DisplaySettings(())
+        self._plan, self._settings = None, DisplaySettings(())
         for tile in self._order:
             self._stop(tile)
         if self._preview is not None:
@@ -187,8 +188,7 @@ class TileManager:
                     tile.planes.pop(source, None)
                     tile.marks.pop(source, None)
                     tile.pieces.pop(source, None)
-                    tile.fresh = False
-                    tile.shown = None
+                    tile.fresh, tile.shown = False, None
         self.show(self._plan, self._settings)
 
     def _request(self) -> None:
@@ -212,8 +212,7 @@ class TileManager:
                     tile.waiting.add((source.key, array.path, index))
                     self._wanted.setdefault((array.path, index), []).append((tile, source.key))
                     indices[index] = None
-        old = [*self._tickets, *self._ahead]
-        self._tickets, self._ahead = [], []
+        old, self._tickets, self._ahead = [*self._tickets, *self._ahead], [], []
         for path, (array, indices) in arrays.items():
             if indices:
                 self._tickets.append(self._loader.request(self._owner, array, indices, partial(self._came, path)))
@@ -389,9 +388,10 @@ class TileManager:
         return not self._is_sharp() and any(tile.former is not None for tile in self._order)
 
     @property
-    def former(self) -> Hashable:
-        """The key of the previous plane, if a displayed tile still shows it; otherwise None."""
-        return next((tile.former for tile in self._on_show() if tile.former is not None), None)
+    def former(self) -> FormerPlane | None:
+        """The previous plane, if a displayed tile still shows it; otherwise None."""
+        shown = [tile.former for tile in self._on_show() if tile.former is not None]
+        return FormerPlane(shown[0].key, all(former.blank for former in shown)) if shown else None
 
     @property
     def loading(self) -> int:

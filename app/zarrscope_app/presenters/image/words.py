@@ -229,15 +229,16 @@ def by_name(said: Mapping[str, tuple[str, str]]) -> str:
     return "\n".join(lines)
 
 
-def late(axes: Sequence[tuple[str, int, int]]) -> str:
+def late(axes: Sequence[tuple[str, int, int]], blank: bool) -> str:
     """The sentence over a picture that still shows the previous plane: "z 11 is shown; z 12 is loading". `axes`: (name,
-    shown index, index that is loading)."""
+    shown index, index that is loading). `blank`: whether nothing of the previous plane could be read."""
+    state = "could not be read" if blank else "is shown"
     if not axes:
-        return "The former plane is shown; the new one is loading"
+        return f"The former plane {state}; the new one is loading"
     names = [strings.clean(name, 24) for name, _, _ in axes]
     shown = strings.joined(*(f"{name} {at}" for name, (_, at, _) in zip(names, axes, strict=True)))
     wanted = strings.joined(*(f"{name} {to}" for name, (_, _, to) in zip(names, axes, strict=True)))
-    return f"{shown} is shown; {wanted} is loading"
+    return f"{shown} {state}; {wanted} is loading"
 
 
 def over(late: str, waiting: str) -> str:
