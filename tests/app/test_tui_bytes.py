@@ -126,7 +126,7 @@ def test_a_screen_is_written_ten_times_a_second_on_a_slow_link(
     slow: bool, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Frames that come faster are merged; the last one is always written."""
-    made: Any = sparing(cast("type[Driver]", Sink), Abilities(slow=slow), print)
+    made: Any = sparing(cast("type[Driver]", Sink), Abilities(slow=slow), print, lambda: None)
     driver = made()
     monkeypatch.setattr("zarrscope_app.tui.driver.time", SimpleNamespace(monotonic=lambda: driver.now))
     for frame in range(200):

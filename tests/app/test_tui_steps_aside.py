@@ -141,6 +141,20 @@ main([sys.argv[1]])
 """
 
 
+SLOW = """
+import os, sys, time
+from zarrscope_app.tui import main
+from zarrscope_app.tui.app import Explorer
+make = Explorer.__init__
+def slow(*given, **named):
+    os.write(2, b"being made")
+    time.sleep(1)
+    make(*given, **named)
+Explorer.__init__ = slow
+sys.exit(main([sys.argv[1]]))
+"""
+
+
 def test_something_is_on_the_screen_before_the_application_is_imported(failed: Terminal) -> None:
     first, _, after = failed.written.partition("\x1b[?1049l")
     assert words.OPENING in first
@@ -271,6 +285,19 @@ def test_keys_pressed_while_the_terminal_is_asked_reach_the_application(
     terminal.sees("Values")  # the tab of an array
     terminal.press("q")
     assert terminal.ended() == 0
+
+
+def test_keys_pressed_while_the_application_is_made_are_not_echoed(
+    start: Callable[..., Terminal], volume: str
+) -> None:
+    terminal = start("-c", SLOW, volume)
+    terminal.sees("being made")
+    terminal.press("\x1b[B")
+    terminal.sees("q quit")
+    assert "^[" not in terminal.written
+    terminal.press("q")
+    assert terminal.ended() == 0
+    assert terminal.after == terminal.before
 
 
 @pytest.mark.parametrize("come", [True, False])

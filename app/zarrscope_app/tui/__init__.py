@@ -46,40 +46,43 @@ def main(
     own_process()
     share_one_arena()
     first = FirstScreen(urls[0], colored=environment_has_colors(colors))
-    # The terminal may be slow to answer the questions about its abilities; the imports take long, and run meanwhile.
-    with first, Looking(colors, drawing, theme) as looking, uncollected():
-        first.wait_for_rows()
-        # These modules do not depend on the terminal's answers.
-        import_module("zarrscope_app.presenters.session.workspace")
+    with first:
+        # The terminal may be slow to answer about its abilities; the imports take long, and run meanwhile.
+        with Looking(colors, drawing, theme) as looking, uncollected():
+            first.wait_for_rows()
+            # These modules do not depend on the terminal's answers.
+            import_module("zarrscope_app.presenters.session.workspace")
 
-        found = looking.result()
-        from zarrscope_app.tui.app import Explorer
-        from zarrscope_app.tui.ending import JOB_SECONDS, Ending
+            found = looking.result()
+            from zarrscope_app.tui.app import Explorer
+            from zarrscope_app.tui.ending import JOB_SECONDS, Ending
 
-        tune_interpreter()
-    how: dict[str, Any] = {"writable": writable, "follow_links": follow_links, "missing_is_fill": missing_is_fill}
-    if threads is not None:
-        from zarrscope.runtime.threads import Background
+            tune_interpreter()
+        first.finish()
+        how: dict[str, Any] = {"writable": writable, "follow_links": follow_links, "missing_is_fill": missing_is_fill}
+        if threads is not None:
+            from zarrscope.runtime.threads import Background
 
-        how["background"] = Background(FETCHES_A_THREAD * threads, threads)
-    app = Explorer(*urls, **how, read_only=read_only, terminal=found, theme=theme, settings=FileSettings())
-    if first.has_rows:
-        app.early_keys.hold()
-    if view is not None:
-        app.session.show_view(view)
-    stderr = sys.stderr  # Textual replaces it
+            how["background"] = Background(FETCHES_A_THREAD * threads, threads)
+        app = Explorer(*urls, **how, read_only=read_only, terminal=found, theme=theme, settings=FileSettings())
+        app.early_keys.modes = first.hand_over
+        if first.has_rows:
+            app.early_keys.hold()
+        if view is not None:
+            app.session.show_view(view)
+        stderr = sys.stderr  # Textual replaces it
 
-    def tell() -> None:
-        for fault in app.faults:  # faults that the application survived are reported now
-            print(fault, file=stderr, flush=True)
-        if app.unkept:
-            print(app.unkept, file=stderr, flush=True)
+        def tell() -> None:
+            for fault in app.faults:  # faults that the application survived are reported now
+                print(fault, file=stderr, flush=True)
+            if app.unkept:
+                print(app.unkept, file=stderr, flush=True)
 
-    with Ending(app, tell, app.workspace.stop_jobs):
-        app.run(mouse=found.mouse)
-        tell()
-    app.workspace.stop_jobs(JOB_SECONDS)  # after `Ending`, so that Ctrl+C ends this wait, too
-    return app.return_code or int(bool(app.faults))
+        with Ending(app, tell, app.workspace.stop_jobs, first.modes):
+            app.run(mouse=found.mouse)
+            tell()
+        app.workspace.stop_jobs(JOB_SECONDS)  # after `Ending`, so that Ctrl+C ends this wait, too
+        return app.return_code or int(bool(app.faults))
 
 
 def environment_has_colors(colors: str) -> bool:

@@ -146,7 +146,7 @@ class Explorer(App[int]):
         return (INERT, *super().get_line_filters())
 
     def get_driver_class(self) -> type[Driver]:
-        return sparing(super().get_driver_class(), self.terminal, self._answered)
+        return sparing(super().get_driver_class(), self.terminal, self._answered, lambda: self.early_keys.modes())
 
     def _answered(self, answer: str) -> None:
         """Takes an answer of the terminal that came too late for the start; called on another thread."""

@@ -14,6 +14,7 @@ from collections.abc import Callable
 
 from textual.driver import Driver
 
+from zarrscope_app.tui.first_screen import Modes
 from zarrscope_app.tui.late_answers import use_in
 from zarrscope_app.tui.screen_changes import ScreenChanges
 from zarrscope_app.tui.terminal import Terminal
@@ -27,9 +28,12 @@ PERIOD = 1 / 30
 """Seconds between two frames on a fast link."""
 
 
-def sparing(base: type[Driver], terminal: Terminal, answered: Callable[[str], None]) -> type[Driver]:
+def sparing(
+    base: type[Driver], terminal: Terminal, answered: Callable[[str], None], modes: Callable[[], Modes | None]
+) -> type[Driver]:
     """A driver class derived from `base` that writes as little as possible to `terminal`. `answered` gets the answers
-    of the terminal that come too late for the start."""
+    of the terminal that come too late for the start. `modes` returns those that the terminal gets at the end if the
+    first screen changed them, once."""
     use_in(base, answered, terminal.read)
     period = SLOW_PERIOD if terminal.slow else PERIOD
 
@@ -41,6 +45,13 @@ def sparing(base: type[Driver], terminal: Terminal, answered: Callable[[str], No
             self._waiting: asyncio.TimerHandle | None = None
             self._free = 0.0
             self._shown_size: os.terminal_size | None = None
+
+        def start_application_mode(self) -> None:
+            """Starts the driver. The terminal echoes keys at no time between the first screen and the application, so
+            Textual finds the silent modes, and is given those before them to restore."""
+            super().start_application_mode()
+            if (before := modes()) is not None:
+                self.attrs_before = before
 
         def write(self, data: str) -> None:
             """Takes text for the screen; text that paints no cells is written at once."""

@@ -8,6 +8,7 @@ from textual import events
 from textual.timer import Timer
 
 from zarrscope_app.presenters import Session, SessionStatus, TreeRow
+from zarrscope_app.tui.first_screen import Modes
 
 LOOKS = 20
 """The most times that the application looks for the rows while keys wait; a slow disk may take longer. It looks only as
@@ -22,6 +23,8 @@ class EarlyKeys:
 
     def __init__(self, press: Callable[[events.Key], object]) -> None:
         self._press = press
+        self.modes: Callable[[], Modes | None] = lambda: None
+        """Returns, once, the modes that the terminal had before it echoed no keys. The driver restores them."""
         self._kept: list[events.Key] = []
         self._looks = 0
         """The times that it still looks before keys go on in any case; 0 if none are held back."""

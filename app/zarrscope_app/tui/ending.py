@@ -23,6 +23,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from zarrscope.runtime.answers import AnswerQueue
+from zarrscope_app.tui.first_screen import Modes
 
 LOOK_SECONDS = 0.5
 """Seconds between two checks whether the terminal still exists."""
@@ -61,27 +62,29 @@ class Ends(Protocol):
 class Ending:
     """Ensures that the program ends after a signal or without its terminal: `with Ending(app): app.run()`. `tell` is
     called before the process is ended by force, and `stop_jobs` before that and after the terminal vanished, with the
-    most seconds that it may wait."""
+    most seconds that it may wait. `modes` are those that the terminal then gets; by default those that it has now."""
 
     def __init__(
         self,
         app: Ends,
         tell: Callable[[], None] = lambda: None,
         stop_jobs: Callable[[float], None] = lambda seconds: None,
+        modes: Modes | None = None,
     ) -> None:
         self._app, self._tell, self._stop_jobs = app, tell, stop_jobs
         self._notes: AnswerQueue[tuple[str, int]] = AnswerQueue()
         """A handler of a signal puts into it as well."""
         self._files = [stream.fileno() for stream in (sys.__stdin__, sys.__stderr__) if stream is not None]
         self._before: dict[int, Any] = {}
-        self._modes: list[Any] | None = None
+        self._modes = modes
         self._thread = threading.Thread(target=self._watch, name="zarrscope-ending", daemon=True)
 
     def __enter__(self) -> Ending:
-        with suppress(Exception):  # not a POSIX terminal
-            import termios
+        if self._modes is None:
+            with suppress(Exception):  # not a POSIX terminal
+                import termios
 
-            self._modes = termios.tcgetattr(self._files[0])
+                self._modes = termios.tcgetattr(self._files[0])
         self._app.leaving = lambda code: self._notes.put(("leaving", code))
         for name in SIGNALS:
             number = getattr(signal, name, None)

@@ -39,7 +39,8 @@ Modes: TypeAlias = list[Any]
 
 class FirstScreen:
     """A context that shows the first screen. It stays until the application draws over it, unless the block ends with
-    an error."""
+    an error before `finish`. The terminal echoes no keys until the end of the block, or until the application, which
+    takes the modes by `hand_over`, restores them."""
 
     def __init__(self, url: str, *, colored: bool) -> None:
         self._url, self._colored, self._shown = url, colored, False
@@ -47,7 +48,8 @@ class FirstScreen:
         """Held while rows are written, so that none is written over the application's screen."""
         self._over = False
         self.has_rows = False
-        self._modes: Modes | None = None
+        self.modes: Modes | None = None
+        """The modes of the terminal before the first screen; None if they were not changed, or after `hand_over`."""
         self._listing: threading.Thread | None = None
 
     def __enter__(self) -> None:
@@ -69,7 +71,7 @@ class FirstScreen:
         rest = address if len(address) <= room else f"…{address[1 - room :]}" if room > 1 else ""
         note = cut_to(f"{words.OPENING} {rest}".rstrip(), max(columns - 2, len(words.OPENING) + 1))
         _write(f"{_ENTER}{shown}\x1b[{max(lines - 1, 2)};2H{note}")
-        self._modes = _without_echo()
+        self.modes = _without_echo()
         self._listing = threading.Thread(target=self._show_rows, args=(columns, max(lines - 3, 0)), daemon=True)
         self._listing.start()
 
@@ -94,12 +96,23 @@ class FirstScreen:
                 _write(told)
                 self.has_rows = True
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+    def finish(self) -> None:
+        """Writes no more rows, because the application is about to draw."""
         with self._lock:
             self._over = True
-        if self._modes is not None:
-            _set_modes(self._modes)
-        if kind is not None and self._shown:
+
+    def hand_over(self) -> Modes | None:
+        """Returns `modes`, for the application to restore when it ends; only once, because the terminal may have others
+        when the application begins again after Ctrl+Z."""
+        modes, self.modes = self.modes, None
+        return modes
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        drawn_over = self._over
+        self.finish()
+        if (modes := self.hand_over()) is not None:
+            _set_modes(modes)
+        if kind is not None and self._shown and not drawn_over:
             _write(_LEAVE)
 
 
