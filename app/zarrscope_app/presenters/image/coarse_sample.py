@@ -5,13 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-import numpy as np
-
 from zarrscope.model.frozen import frozen
 from zarrscope.runtime.threads import JobResult, Owner, Priority
 from zarrscope.view.loader import VISIBLE, ChunkLoader, ChunkResult
 from zarrscope.view.render import Plane
-from zarrscope_app.presenters.image.painting import LayerKey, Measure, assemble, measure
+from zarrscope_app.presenters.image.painting import LayerKey, Measure, assemble, known_values, measure
 from zarrscope_app.presenters.image.planning import RequestedView, channel_source
 from zarrscope_app.presenters.image.tile_geometry import AxisIndices, TilePart, cost, overview_level, sheet, tiling
 
@@ -73,14 +71,6 @@ def measure_coarsest(
 
 
 def _values(parts: Sequence[TilePart], results: Mapping[AxisIndices, ChunkResult]) -> list[Plane]:
-    """The values of each part as a 1-D array; parts that could not be read are left out."""
-    found = []
-    for part in parts:
-        assembled = assemble(part, results)
-        known = np.ones(assembled.plane.shape, bool)
-        for mark in assembled.marks:
-            if mark.state != "fill":
-                known[mark.y0 : mark.y1, mark.x0 : mark.x1] = False
-        if known.any():
-            found.append(assembled.plane if known.all() else assembled.plane[known])
-    return found
+    """The values of each part; those that could not be read are left out."""
+    assembled = (assemble(part, results) for part in parts)
+    return [known for each in assembled if (known := known_values(each.plane, each.marks)).size]

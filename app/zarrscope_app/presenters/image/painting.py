@@ -198,10 +198,10 @@ def fit_labels(assembled: Assembled, part: TilePart, tile: Tiling, place: TilePl
 
 
 def paint(
-    planes: Mapping[LayerKey, Plane], marks: Sequence[Mark], settings: DisplaySettings
+    planes: Mapping[LayerKey, Plane], marks: MarksOfLayers, settings: DisplaySettings
 ) -> tuple[Picture, dict[LayerKey, Measure], UnmarkedPicture | None]:
-    """Paints a tile, and measures the channels that have no limits yet. Also returns the picture without the signs for
-    missing data; None if there are no signs to draw."""
+    """Paints a tile, and measures the channels that have no limits yet, where they were read. Also returns the picture
+    without the signs for missing data; None if there are no signs to draw."""
     found: dict[LayerKey, Measure] = {}
     drawn: list[Plane | None] = []
     used: list[ChannelDisplay] = []
@@ -209,11 +209,11 @@ def paint(
         plane = planes.get(key)
         if plane is None:
             continue
-        if display is None:
-            found[key] = measure([plane], part=unlimited.part)
+        if display is None and (known := known_values(plane, marks.get(key, ()))).size:
+            found[key] = measure([known], part=unlimited.part)
             display = replace(unlimited, lo=found[key].lo, hi=found[key].hi)
         drawn.append(plane)
-        used.append(display)
+        used.append(display or unlimited)
     shape = next(iter(planes.values())).shape
     picture = render(drawn, used, NOT_A_NUMBER) if drawn else np.zeros((*shape, 3), np.uint8)
     if settings.alpha is not None and (opacity := planes.get(settings.alpha)) is not None:
@@ -223,15 +223,19 @@ def paint(
         plane = planes.get(key)
         if plane is not None:
             picture = overlay(picture, label.picture(plane), label.opacity)
-    signs = tuple(mark for mark in marks if settings.dots or mark.state != "fill")
+    drawn_marks = dict.fromkeys(mark for key in planes for mark in marks.get(key, ()))
+    signs = tuple(mark for mark in drawn_marks if settings.dots or mark.state != "fill")
     bare = UnmarkedPicture(picture.copy(), signs) if signs else None
     return sign(picture, signs), found, bare
 
 
-def preview(planes: Mapping[LayerKey, Plane], marks: Sequence[Mark], settings: DisplaySettings, every: int) -> Picture:
+def preview(planes: Mapping[LayerKey, Plane], marks: MarksOfLayers, settings: DisplaySettings, every: int) -> Picture:
     """Paints only every `every`-th pixel in each direction: a coarse picture while there is much to draw."""
     thinned = {key: plane[::every, ::every] for key, plane in planes.items()}
-    coarse = [Mark(m.state, m.y0 // every, m.x0 // every, -(-m.y1 // every), -(-m.x1 // every)) for m in marks]
+    coarse = {
+        key: tuple(Mark(m.state, m.y0 // every, m.x0 // every, -(-m.y1 // every), -(-m.x1 // every)) for m in drawn)
+        for key, drawn in marks.items()
+    }
     return paint(thinned, coarse, settings)[0]
 
 
@@ -252,6 +256,19 @@ def is_covered(marks: Sequence[Mark], place: TilePlace, step: int) -> bool:
     """Whether no chunk of a tile is stored, so that its marks for the fill value cover all of it."""
     whole = -(-(place.y1 - place.y0) // step) * -(-(place.x1 - place.x0) // step)
     return sum((m.y1 - m.y0) * (m.x1 - m.x0) for m in marks if m.state == "fill") >= whole
+
+
+def known_values(plane: Plane, marks: Sequence[Mark]) -> Plane:
+    """The values of a plane without those of chunks that could not be read, as a 1-D array; all values as the plane
+    itself. A chunk that is not stored has known values: the fill value."""
+    failed = [mark for mark in marks if mark.state != "fill"]
+    if not failed:
+        return plane
+    known = np.ones(plane.shape, bool)
+    for mark in failed:
+        known[mark.y0 : mark.y1, mark.x0 : mark.x1] = False
+    values: Plane = plane[known]
+    return values
 
 
 def measure(samples: Sequence[Plane], span: tuple[float, float] | None = None, part: str = "magnitude") -> Measure:

@@ -279,13 +279,10 @@ class TileManager:
             return  # a preview would save no time, or needs limits that are not measured yet
         for tile in here:
             self._stop(tile)  # its queued painting job has older settings
-        jobs = [(tile, tile.planes, [m for key in keys for m in tile.marks.get(key, ())]) for tile in here]
+        jobs = [(tile, tile.planes, dict(tile.marks)) for tile in here]
 
         def work() -> list[Picture]:
-            return [
-                preview({key: planes[key] for key in keys}, list(dict.fromkeys(marks)), settings, every)
-                for _, planes, marks in jobs
-            ]
+            return [preview({key: planes[key] for key in keys}, marks, settings, every) for _, planes, marks in jobs]
 
         def done(outcome: JobResult[list[Picture]]) -> None:
             self._preview = None
@@ -327,8 +324,7 @@ class TileManager:
                 else:
                     planes[key] = fit_labels(assemble(part, pieces), part, tiling, place)
                     marks[key] = ()
-            drawn = [m for key in keys for m in marks.get(key, ())]
-            return (*paint({key: planes[key] for key in keys}, list(dict.fromkeys(drawn)), settings), planes, marks)
+            return (*paint({key: planes[key] for key in keys}, marks, settings), planes, marks)
 
         def done(outcome: JobResult[_Painted]) -> None:
             tile.job = None
@@ -415,10 +411,11 @@ class TileManager:
         return bool(self._order) and self._preview is None and whole
 
     def planes(self, key: LayerKey) -> list[Plane]:
-        """The loaded planes of a source, from the finest displayed layer."""
+        """The values of a source that were read, tile by tile, from the finest displayed layer."""
         last = self._order[-1].key[0] if self._order else 0
-        found = [t.planes[key] for t in self._order if t.fresh and key in t.planes and t.key[0] == last]
-        return found or [t.planes[key] for t in self._order if key in t.planes]
+        here = [t for t in self._order if key in t.planes]
+        finest = [t for t in here if t.fresh and t.key[0] == last] or here
+        return [known for t in finest if (known := painting.known_values(t.planes[key], t.marks.get(key, ()))).size]
 
     def measure(
         self,
