@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from qtpy.QtCore import QPoint, Qt
-from qtpy.QtWidgets import QLineEdit
+from qtpy.QtWidgets import QLabel, QLineEdit, QToolButton
 
 import zarrscope
 from contracts.operations import contents, example, is_whole
 from narrowing import as_array
 from qt_robot import QTest, QtRobot
+from zarrscope.stores.local.failures import failure
 from zarrscope.stores.local.store import LocalStore
 from zarrscope_app.presenters.commands import COMMANDS, NODE_COMMANDS
+from zarrscope_app.qt.error_bar import ErrorBar
 from zarrscope_app.qt.node_form import NodeDialog
 
 
@@ -169,15 +174,58 @@ def test_a_job_says_how_it_ended(robot: QtRobot, place: Path) -> None:
     bar = robot.window.jobs_bar
     on(robot, "/g")
     robot.session.nodes.rename("/g", "other")
-    robot.wait(lambda: bar.isVisible() and "already" in bar.text.text(), "why it failed")
-    assert bar.text.text().startswith("Rename g: "), "what failed"
-    assert not bar.undo.isVisible()
-    QTest.mouseClick(bar.cancel, Qt.MouseButton.LeftButton)
-    robot.wait(lambda: not bar.isVisible(), "read, and put away")
+    robot.wait(lambda: "already" in bar.failure.sentence, "why it failed")
+    assert bar.failure.sentence.startswith("Rename g: "), "what failed"
+    robot.wait(lambda: not bar.isVisible(), "nothing beside it")
+    QTest.mouseClick(close_button(bar.failure), Qt.MouseButton.LeftButton)
+    robot.wait(lambda: not bar.failure.isVisible(), "read, and put away")
     robot.session.nodes.rename("/g", "h")
     robot.wait(lambda: bar.isVisible() and "Rename g: Done." in bar.text.text(), "that it is done")
     assert bar.undo.text() == "Undo renaming g"
     assert "/h" in zarrscope.open(place)
+
+
+def close_button(bar: ErrorBar) -> QToolButton:
+    """The button that closes an error bar."""
+    [button] = bar.findChildren(QToolButton)
+    return button
+
+
+@pytest.mark.parametrize("width", [1000, 1400])
+def test_the_advice_for_a_failed_job_is_shown_whole(robot: QtRobot, place: Path, width: int) -> None:
+    robot.window.resize(width, 700)
+
+    def full(*arguments: Any) -> None:
+        error = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        raise failure(error, "written", store=str(place), key="other/c/0/0", new=True)
+
+    robot.session.jobs.run("New array", full)
+    robot.wait(lambda: bool(robot.session.jobs.items) and not robot.session.jobs.running, "the failure")
+    [job] = robot.session.jobs.items
+    said = f"New array: {job.sentence}"
+    assert "make room" in said
+
+    def shown_whole() -> bool:
+        found = [label for label in robot.window.findChildren(QLabel) if label.text() == said and label.isVisible()]
+        return any(
+            label.width() >= label.fontMetrics().horizontalAdvance(said)
+            or (label.wordWrap() and label.height() >= label.heightForWidth(label.width()))
+            for label in found
+        )
+
+    robot.wait(shown_whole, "the sentence with its advice")
+
+
+def test_a_failure_stays_while_another_job_runs(robot: QtRobot, place: Path) -> None:
+    bar, go_on = robot.window.jobs_bar, threading.Event()
+    on(robot, "/g")
+    robot.session.nodes.rename("/g", "other")
+    robot.wait(lambda: "already" in bar.failure.sentence, "why it failed")
+    robot.session.jobs.run("Copy", lambda report, cancelled: go_on.wait(30))
+    robot.wait(lambda: bar.isVisible() and bar.text.text() == "Copy", "the running job")
+    assert "already" in bar.failure.sentence
+    go_on.set()
+    robot.wait(lambda: bar.text.text() == "Copy: Done." and not bar.failure.isVisible(), "the later result")
 
 
 def test_a_long_sentence_about_a_job_ends_with_an_ellipsis(robot: QtRobot, place: Path) -> None:

@@ -1,9 +1,10 @@
-"""The error bar under the address line: one sentence, the possible next steps, and a button to close it."""
+"""An error bar, as under the address line: one sentence, the possible next steps, and a button to close it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from zarrscope_app.presenters.commands import LABELS
 from zarrscope_app.presenters.problem_rows import SIGNS
 from zarrscope_app.qt.toolkit.core import QEvent, Qt
 from zarrscope_app.qt.toolkit.gui import QGuiApplication, QPalette
@@ -15,7 +16,6 @@ from zarrscope_app.qt.toolkit.widgets import (
     QSizePolicy,
     QToolButton,
     QVBoxLayout,
-    QWidget,
 )
 
 from .text import Label, tip
@@ -23,10 +23,11 @@ from .theme import current_palette, fixed_font, icon, mix, signal, warning
 
 
 class ErrorBar(QFrame):
-    """Hidden until `show_error`. `retry` is offered only where something can be tried again."""
+    """Hidden until `show_error`. `retry` is offered only where something can be tried again. `narrow`: the buttons are
+    below the sentence, which has too little space beside them."""
 
-    def __init__(self, labels: dict[str, str], parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, narrow: bool = False) -> None:
+        super().__init__()
         self._retry: Callable[[], None] | None = None
         self._offers: list[QPushButton] = []
         self._dismissed: Callable[[], None] | None = None
@@ -37,18 +38,18 @@ class ErrorBar(QFrame):
         self._sentence.setWordWrap(True)
         self._sentence.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._sentence.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
-        self._details_button = QPushButton(labels["details"])
+        self._details_button = QPushButton(LABELS["details"])
         self._details_button.setCheckable(True)
         self._details_button.toggled.connect(self._show_details)
-        self._retry_button = QPushButton(icon("retry"), labels["retry"])
+        self._retry_button = QPushButton(icon("retry"), LABELS["retry"])
         self._retry_button.clicked.connect(self._try_again)
-        copy = QPushButton(icon("copy"), labels["copy"])
+        copy = QPushButton(icon("copy"), LABELS["copy"])
         copy.clicked.connect(self._copy)
         close = QToolButton()
         close.setIcon(icon("close"))
         close.setAutoRaise(True)
-        close.setToolTip(labels["dismiss"])
-        close.setAccessibleName(labels["dismiss"])
+        close.setToolTip(LABELS["dismiss"])
+        close.setAccessibleName(LABELS["dismiss"])
         close.clicked.connect(self.dismiss)
         self._details = QPlainTextEdit()
         self._details.setReadOnly(True)
@@ -57,15 +58,22 @@ class ErrorBar(QFrame):
         self._details.hide()
         row = self._row = QHBoxLayout()
         row.setContentsMargins(0, 0, 0, 0)
-        buttons = (self._details_button, self._retry_button, copy, close)
-        for widget in (self.sign, self._sentence, *buttons):
-            row.addWidget(widget)
-        row.setStretch(1, 1)
         column = QVBoxLayout(self)
         column.setContentsMargins(8, 4, 8, 4)
+        if narrow:
+            above = QHBoxLayout()
+            column.addLayout(above)
+            row.addStretch()
+        else:
+            above = row
+        for widget in (self.sign, self._sentence):
+            above.addWidget(widget)
+        above.setStretch(1, 1)
+        for button in (self._details_button, self._retry_button, copy, close):
+            row.addWidget(button)
         column.addLayout(row)
         column.addWidget(self._details)
-        self.setAccessibleName(labels["error"])
+        self.setAccessibleName(LABELS["error"])
         self.hide()
 
     def show_error(

@@ -1,5 +1,5 @@
 """The jobs bar at the right of the status bar: the running job, its progress and a button to cancel it; then its
-result, and a button to undo it."""
+result, and a button to undo it. A failed job has an error bar, because its sentence and advice need a whole line."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from zarrscope_app.qt.follow import follow
 from zarrscope_app.qt.toolkit.core import QTimer
 from zarrscope_app.qt.toolkit.widgets import QHBoxLayout, QProgressBar, QToolButton, QWidget
 
+from .error_bar import ErrorBar
 from .text import ElidedLabel, literal, tip
-from .theme import Role, current_palette, icon, warning
+from .theme import icon
 
 _SHOWN = 15_000
 """Milliseconds for which the result of a job is shown; a failure is shown until the person has dismissed it."""
@@ -22,11 +23,14 @@ class JobsBar(QWidget):
     """Shows the running job, its progress and a button to cancel it; afterwards its result.
 
     It is hidden when there is no job to show. `attach` takes a jobs presenter, or None; `nodes` offers to undo an
-    action.
+    action. The host places `failure`, the error bar of a failed job, in a row of its own; `narrow` is as for that bar.
     """
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, narrow: bool = False) -> None:
+        super().__init__()
+        self.failure = ErrorBar(narrow)
+        self._failed: Job | None = None
+        """The job that the error bar shows."""
         self._presenter: JobsPresenter | None = None
         self._nodes: NodesPresenter | None = None
         self._seen = 0
@@ -60,13 +64,18 @@ class JobsBar(QWidget):
         follow(old, self._presenter, self._changed)
         if presenter is None:
             self.hide()
+            self._show_failure(None)
 
     def _changed(self) -> None:
         assert self._presenter is not None
         items = self._presenter.items
         running = next((job for job in items if job.state is JobState.RUNNING), None)
         ended = next((job for job in reversed(items) if job.state in (JobState.DONE, JobState.FAILED)), None)
-        job = running if running is not None else ended if ended is not None and ended.id > self._seen else None
+        if ended is not None and ended.id <= self._seen:
+            ended = None
+        failed = ended if ended is not None and ended.state is JobState.FAILED else None
+        self._show_failure(failed)
+        job = running if running is not None else ended if failed is None else None
         self.setVisible(job is not None)
         self._bar.setVisible(running is not None)
         if job is not None:
@@ -75,16 +84,22 @@ class JobsBar(QWidget):
             self._bar.setRange(0, 0 if job.progress is None else 1000)
             self._bar.setValue(round((job.progress or 0.0) * 1000))
 
+    def _show_failure(self, job: Job | None) -> None:
+        if job == self._failed:
+            return  # its details may be unfolded
+        self._failed = job
+        if job is None:
+            self.failure.clear()
+        else:
+            said = strings.ended(job.name, job.sentence, failed=True)
+            self.failure.show_error(said, job.details, dismissed=self._forget)
+
     def _paint(self, job: Job) -> None:
-        running, failed = job.state is JobState.RUNNING, job.state is JobState.FAILED
-        said = job.text or job.name if running else strings.ended(job.name, job.sentence, failed)
+        running = job.state is JobState.RUNNING
+        said = job.text or job.name if running else strings.ended(job.name, job.sentence, failed=False)
         self.text.setText(said)
         self.text.setToolTip(tip("\n".join(part for part in (said, job.details) if part)))
-        palette = self.palette()
-        if failed:
-            palette.setColor(Role.WindowText, warning(current_palette()))
-        self.text.setPalette(palette)
-        label = self._nodes.undo_label if self._nodes is not None and not running and not failed else ""
+        label = self._nodes.undo_label if self._nodes is not None and not running else ""
         self.undo.setText(literal(label))
         self.undo.setVisible(bool(label))
         self.cancel.setToolTip(strings.CANCEL if running else LABELS["dismiss"])

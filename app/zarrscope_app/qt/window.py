@@ -108,7 +108,7 @@ class Window(QMainWindow):
         self.address.entered.connect(self.open)
         self.address.went.connect(self._select)
         self.address.asked.connect(self.run)
-        self.error_bar = ErrorBar({name: LABELS[name] for name in ("details", "retry", "copy", "dismiss", "error")})
+        self.error_bar = ErrorBar()
         self.tree = TreePane()
         self.tree.saving = lambda: self._session is not None and self._session.edit.saving
         self.tree.chosen.connect(self._select)
@@ -153,12 +153,13 @@ class Window(QMainWindow):
         column.addWidget(self.address)
         column.addWidget(self.error_bar)
         column.addWidget(self._stack)
+        self.jobs_bar = JobsBar()
+        column.addWidget(self.jobs_bar.failure)
         column.setStretch(2, 1)
         self.setCentralWidget(inside)
         self._probe, self._view_text = ElidedLabel(), Label()
         for label in (self._probe, self._view_text):
             label.setContentsMargins(8, 0, 8, 0)
-        self.jobs_bar = JobsBar()
         bar = self.statusBar()
         assert bar is not None
         bar.setSizeGripEnabled(False)
