@@ -346,7 +346,7 @@ def test_what_is_chosen_read_only_says_that_it_waits_and_asks_before_closing(
     s.edit.mend(found.pointer)
     state = s.edit.state
     assert (state.status, state.waits) == (EditStatus.READ_ONLY, True), "Save is possible, which opens it"
-    assert f"{found.mend} waits until it is open for writing; it is not kept for the next start." in state.sentence
+    assert f"{found.mend} waits until then; it is not kept for the next start." in state.sentence
     assert "typed" not in state.sentence, "nothing was typed"
     asked = s.edit.closing()
     assert asked is not None
@@ -365,7 +365,7 @@ def test_what_is_taken_read_only_waits(session: Callable[..., Session], place: P
     mailbox.run_until(lambda: s.slice.state.channels != (), SECONDS)
     s.slice.set_levels(0, 10.0, 60.0)
     perform(s, "take-view")
-    assert "Take from the view waits until it is open for writing" in s.edit.state.sentence
+    assert "Take from the view waits until then" in s.edit.state.sentence
     s.set_writable(True)
     mailbox.run_until(lambda: s.edit.state.status is EditStatus.DIRTY, SECONDS)
     assert s.edit.state.changes == 2
