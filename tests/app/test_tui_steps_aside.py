@@ -287,9 +287,7 @@ def test_keys_pressed_while_the_terminal_is_asked_reach_the_application(
     assert terminal.ended() == 0
 
 
-def test_keys_pressed_while_the_application_is_made_are_not_echoed(
-    start: Callable[..., Terminal], volume: str
-) -> None:
+def test_keys_pressed_while_the_application_is_made_are_not_echoed(start: Callable[..., Terminal], volume: str) -> None:
     terminal = start("-c", SLOW, volume)
     terminal.sees("being made")
     terminal.press("\x1b[B")
