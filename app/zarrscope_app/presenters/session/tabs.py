@@ -33,7 +33,8 @@ class Tabs:
         self._leading = "info"
         """The tab that the selected node leads with."""
         self._together = self._away = False
-        """Whether several nodes are edited together, and whether the person then went to another tab than the form."""
+        """Whether several nodes are edited together, and whether the person then went to another tab than the form,
+        which then stays in the background until the person chooses a tab for a single node."""
         self._shown = False
         """Whether the views have shown a node. They keep showing it if the hierarchy cannot be opened again."""
         self._fit = frozenset({"problems"})
@@ -62,7 +63,6 @@ class Tabs:
         """Called when another node was selected: shows the node in each view that fits, and brings the tab that the
         person chose to the front if it fits, else the first view that `leads`."""
         self._shown = True
-        self._away = self._away and self._together
         fit = {view.id for view in self.views if self._ask(view, partial(view.when, details), False)}
         for view in self.views:
             presenter = self.presenters[view.id]
