@@ -21,6 +21,7 @@ import pytest
 
 import zarrscope
 from contracts.journeys import Shelf
+from typing_window import WINDOW
 from zarrscope.nodes.opening import open as open_hierarchy
 from zarrscope.runtime.threads import Mailbox
 from zarrscope_app.presenters import Session, SessionStatus
@@ -354,25 +355,6 @@ def test_the_terminal_hangs_up_and_the_next_offers_what_was_typed(how: str, tmp_
 
 
 # ---------------------------------------------------------------------------------------------- the window
-WINDOW = """
-import signal, sys
-signal.signal(signal.SIGINT, signal.default_int_handler)
-from qtpy.QtCore import QTimer
-from qtpy.QtWidgets import QApplication
-from zarrscope_app import qt
-application = QApplication([])
-def type_something():
-    session = qt._windows[0].workspace.current
-    if session is None or not session.edit.state.fields:
-        QTimer.singleShot(50, type_something)
-        return
-    session.edit.edit("/note", "typed")
-    print("typed", flush=True)
-QTimer.singleShot(50, type_something)
-sys.exit(qt.main([sys.argv[1]], writable=True))
-"""
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 @pytest.mark.parametrize(("name", "code"), [("SIGTERM", 143), ("SIGHUP", 129), ("SIGINT", 130)])
 def test_the_window_is_told_to_end_and_keeps_what_was_typed(name: str, code: int, tmp_path: Path) -> None:

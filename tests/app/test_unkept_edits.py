@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 import zarrscope
+from typing_window import WINDOW
 from zarrscope.runtime.threads import Mailbox
 from zarrscope_app.presenters import Workspace
 from zarrscope_app.settings import FileSettings
@@ -94,24 +95,6 @@ def volume(tmp_path: Path) -> str:
     zarrscope.open(tmp_path / "a.zarr", "w-").create_group("/g", {"note": "before"})
     (tmp_path / "state").write_text("a file")  # so nothing can be stored there
     return str(tmp_path / "a.zarr" / "g")
-
-
-WINDOW = """
-import sys
-from qtpy.QtCore import QTimer
-from qtpy.QtWidgets import QApplication
-from zarrscope_app import qt
-application = QApplication([])
-def type_something():
-    session = qt._windows[0].workspace.current
-    if session is None or not session.edit.state.fields:
-        QTimer.singleShot(50, type_something)
-        return
-    session.edit.edit("/note", "typed")
-    print("typed", flush=True)
-QTimer.singleShot(50, type_something)
-sys.exit(qt.main([sys.argv[1]], writable=True))
-"""
 
 
 @posix

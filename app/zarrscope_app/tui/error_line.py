@@ -24,7 +24,7 @@ def is_remark(state: SessionState) -> bool:
 
 def is_error(note: str, session: Session) -> bool:
     """Whether a note tells what failed, so that its end, which says how to go on, must not be cut."""
-    jobs, edit = session.jobs.items, session.edit.state
+    jobs, edit = session.jobs.items, session.edit.brief
     told = (
         jobs[-1].sentence if jobs and jobs[-1].state is JobState.FAILED else "",
         edit.sentence if edit.status in (EditStatus.FAILED, EditStatus.INVALID) else "",

@@ -34,18 +34,10 @@ from zarrscope_app.presenters.form.sections.image import CHANNELS
 from zarrscope_app.presenters.form.sections.model import Subject
 from zarrscope_app.presenters.form.several import SeveralForm
 from zarrscope_app.presenters.form.text_checks import TextChecks
-from zarrscope_app.presenters.form.view_models import (
-    Closing,
-    Diff,
-    EditState,
-    EditStatus,
-    Field,
-    Side,
-    Way,
-    Whose,
-)
+from zarrscope_app.presenters.form.view_models import Closing, Diff, EditState, EditStatus, Field, Side, Way, Whose
 from zarrscope_app.presenters.form.waiting import Aside, FormAct, Waiting, WaitingAct
 from zarrscope_app.presenters.node_details import NodeDetails
+from zarrscope_app.presenters.signals import signal
 
 if TYPE_CHECKING:
     from zarrscope.nodes.hierarchy import Hierarchy
@@ -60,7 +52,7 @@ class EditPresenter(MemberActions):
     """The presenter of the form. All methods run on the host's thread, and none waits for the store. After a method has
     changed something, there is a new `state`, and `changed()` is emitted once per pass of the event loop."""
 
-    changed = Signal(check_nargs_on_connect=False)
+    changed = signal()
     saved = Signal(str)
     """The path of a node whose document was written."""
     failed = Signal(object, str)
