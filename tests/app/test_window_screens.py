@@ -141,10 +141,11 @@ def test_a_sentence_beside_the_address_leaves_it_room(qtbot: Any, tmp_path: Path
     """In a window of 900 pixels it took half of the line."""
     from qt_robot import window_on
 
-    image(tmp_path / "cells of the third passage.zarr", ("DAPI",))
-    window, session = window_on(qtbot, str(tmp_path / "cells of the third passage.zarr" / "0"))
+    place = tmp_path / "cells of the third passage, fixed on the second day and stained again.zarr"
+    image(place, ("DAPI",))
+    window, session = window_on(qtbot, str(place / "0"))
     window.resize(900, 600)
-    qtbot.waitUntil(lambda: session.state.facts.startswith("Opened "), timeout=60_000)
+    qtbot.waitUntil(lambda: session.state.facts.startswith("Part of "), timeout=60_000)
     line = window.address
     qtbot.waitUntil(lambda: 0 < line.facts.width() <= line.width() * 2 // 5, timeout=60_000)
     qtbot.waitUntil(lambda: session.state.facts in line.facts.toolTip(), timeout=60_000)

@@ -71,17 +71,24 @@ def test_the_requests_of_each_plugin_are_counted_alone(
     assert row.figures == {engine: [float(count)] for engine, count in expected.items()}
 
 
-def test_a_plate_has_rows_for_seconds_computing_and_memory(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_plate_has_rows_for_seconds_computing_memory_and_requests(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The floor is the first well, which napari-ome-zarr and the dock open through the plate."""
     places: dict[str, str] = {}
 
     def told_of(_: Settings, engine: str, place: str, *__: Any) -> dict[str, Any]:
-        places[engine] = place
+        if place.startswith("http"):
+            urllib.request.urlopen(f"{place}/zarr.json", timeout=60).close()
+        else:
+            places[engine] = place
         return {"first": 2.0, "computing": 1.0, "memory": 50.0}
 
     monkeypatch.setattr(napari_peer, "_told", told_of)
     rows = list(map(told, napari_peer.plate(settings)))
-    assert [row.figures[napari_peer.FLOOR] for row in rows] == [[2.0], [1.0], [50.0]]
+    *measured, counted = rows
+    assert [row.figures[napari_peer.FLOOR] for row in measured] == [[2.0], [1.0], [50.0]]
+    assert counted.figures == {OURS: [1.0], napari_peer.PEER: [1.0]}
     assert {OURS, napari_peer.PEER} < rows[0].figures.keys()
     assert places[napari_peer.FLOOR] == f"{places[OURS]}/A/1/0"
 
@@ -100,7 +107,8 @@ def test_both_plugins_show_the_volume_in_napari(settings: Settings) -> None:
         "napari, plate",
         "napari, plate, computing of the window's thread",
         "napari, plate, memory",
+        "napari, plate, requests",
     ]
-    for row in rows[-4:]:
+    for row in rows[-5:]:
         assert OURS in row.figures, row.unable
     assert {OURS, napari_peer.READER, napari_peer.FLOOR} <= rows[0].figures.keys()
