@@ -280,7 +280,8 @@ def test_a_store_that_is_dropped_closes_its_connection(tmp_path: Path) -> None:
     store.set("a", b"1")
     sqlite3.connect(tmp_path / "y.db").execute("CREATE TABLE Dict(key BLOB PRIMARY KEY, value BLOB)").connection.close()
     table = _SqliteTable(str(tmp_path / "y.db"), writable=True)
-    connections = [store._open, table._connection]
+    connections = [*store._unused, table._connection]
+    assert len(connections) == 2
     del store, table
     gc.collect()
     for connection in connections:

@@ -1,6 +1,7 @@
 """A SQLite database as a store: sqlite:///folder/file.db, in the layout of zarr-python 2's SQLiteStore.
 
-The database has one table, zarr(k TEXT PRIMARY KEY, v BLOB). For a range of a value, SQLite returns only these bytes.
+The database has one table, zarr(k TEXT PRIMARY KEY, v BLOB). For a range of a value, SQLite reads only the pages
+up to it.
 To list one level, a query stops at the first key beneath a name, and the next query begins after all keys beneath it.
 `set` with `expect` compares and stores in one transaction, so no other process can change the value in between.
 Documentation of the layout: https://zarr.readthedocs.io/en/v2.18.3/api/storage.html#zarr.storage.SQLiteStore
@@ -13,8 +14,8 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from zarrscope.errors import NotEmpty, NotFound, Refused, Unreadable
@@ -23,13 +24,19 @@ from zarrscope.runtime.interrupts import LOOK_SECONDS
 from zarrscope.runtime.tuning import SQLITE_PAGE
 from zarrscope.runtime.waits import waiting_for_lock
 from zarrscope.stores.file_address import nearest
-from zarrscope.stores.keys import too_large
+from zarrscope.stores.keys import check_key, too_large
 from zarrscope.stores.local.failures import full_disk
 from zarrscope.stores.registry import Mode, StoreOptions
 from zarrscope.stores.store import Store
+from zarrscope.stores.value_reader import Reader
+
+if TYPE_CHECKING:
+    from zarrscope.model.buffers import Arena, RangeReadable
 
 WAIT = 30.0
 """Seconds to wait while another process has the database locked for writing."""
+MOST_UNUSED = 8
+"""The most connections that are kept open for later reads."""
 _LAST = "\U0010ffff"
 _VALUE = "CASE typeof(v) WHEN 'blob' THEN v ELSE CAST(v AS BLOB) END"
 """SQL for the bytes of a value. CAST is used only for values that are not stored as a BLOB, because it copies all bytes
@@ -37,90 +44,173 @@ before the length is known."""
 _SIZE = "CASE typeof(v) WHEN 'blob' THEN length(v) ELSE length(CAST(v AS BLOB)) END"
 
 
-class SQLiteStore(Store):
-    """The rows of a database. The connection is opened when it is first needed, and again after `close`."""
+class _BlobSource:
+    """An open value of a database. `read` copies only the bytes that are asked for."""
 
-    _open: sqlite3.Connection | None = None
+    def __init__(self, store: SQLiteStore, key: str, blob: sqlite3.Blob) -> None:
+        self._store, self._key, self._blob = store, key, blob
+        self.size = len(blob)
+
+    def read(self, start: int, stop: int) -> bytes:
+        with self._store._answers(self._key):
+            self._blob.seek(start)
+            return self._blob.read(max(0, min(stop, self.size) - start))
+
+
+class _BlobReader(Reader):
+    """Reads ranges of a value without the rest of it. Other programs cannot store anything from `source` to the next
+    `seek` or `close`: the ranges are those of one value."""
+
+    _store: SQLiteStore
+
+    def __init__(self, store: SQLiteStore, limit: int | None) -> None:
+        super().__init__(store, limit)
+        self._held = ExitStack()
+        self._source: _BlobSource | None = None
+
+    def seek(self, key: str) -> None:
+        if key != self._key:
+            self.close()
+        super().seek(key)
+
+    def source(self) -> RangeReadable | None:
+        key = check_key(self._key or "")
+        if self._source is None and not self._asked and _is_text(key):
+            with self._store._answers(key), ExitStack() as held:
+                database = held.enter_context(self._store._database(key))
+                held.enter_context(_transaction(database))
+                blob = _opened_blob(database, key)
+                if blob is not None:
+                    held.callback(blob.close)
+                    if self._limit is not None and len(blob) > self._limit:
+                        raise too_large(len(blob), self._limit).located(store=self._store.url, key=key)
+                    self._source = _BlobSource(self._store, key, blob)
+                    self._held = held.pop_all()
+        return super().source() if self._source is None else self._source
+
+    def close(self) -> None:
+        self._source = None
+        self._held.close()
+
+
+class SQLiteStore(Store):
+    """The rows of a database. Threads that read at the same time have a connection each, because SQLite answers one
+    question of a connection after the other (benchmark "plane from sqlite"). Connections are opened when they are first
+    needed, and again after `close`."""
 
     def __init__(self, path: str, *, writable: bool = True) -> None:
         self._path = os.path.abspath(path)
         self.url = "sqlite://" + ("" if self._path.startswith("/") else "/") + self._path.replace(os.sep, "/")
         self.writable = writable
-        self._lock = threading.RLock()
+        self._writing = threading.Lock()
+        self._unused: list[sqlite3.Connection] = []
+        self._closings = 0
 
     def __del__(self) -> None:
-        if self._open is not None:  # Python 3.13 warns of a connection that is dropped without being closed
-            self._open.close()
+        self.close()  # Python 3.13 warns of a connection that is dropped without being closed
 
     @contextmanager
     def _database(self, key: str | None = None) -> Iterator[sqlite3.Connection]:
-        with self._lock:
+        """A connection that no other thread uses meanwhile."""
+        with self._answers(key):
+            closings = self._closings
             try:
-                if self._open is None:
-                    mode = "rwc" if self.writable else "ro"
-                    address = f"file:{quote(self._path)}?mode={mode}"
-                    self._open = sqlite3.connect(
-                        address, timeout=WAIT, isolation_level=None, check_same_thread=False, uri=True
-                    )
-                    if self.writable:
-                        self._open.execute("CREATE TABLE IF NOT EXISTS zarr(k TEXT PRIMARY KEY, v BLOB)")
-                yield self._open
-            except sqlite3.Error as error:
-                if _is_full(error):
-                    raise full_disk(error, "written", store=self.url, key=key) from error
-                if _is_busy(error):
-                    raise Unreadable(
-                        f"Another program has locked the database {os.path.basename(self._path)}",
-                        store=self.url,
-                        key=key,
-                        advice="Wait until that program is done, or close it, then try again.",
-                    ) from error
+                database = self._unused.pop()
+            except IndexError:
+                database = self._connected()
+            reusable = False
+            try:
+                yield database
+                reusable = closings == self._closings and len(self._unused) < MOST_UNUSED
+            finally:
+                if reusable:
+                    self._unused.append(database)
+                else:
+                    database.close()
+
+    def _connected(self) -> sqlite3.Connection:
+        address = f"file:{quote(self._path)}?mode={'rwc' if self.writable else 'ro'}"
+        database = sqlite3.connect(address, timeout=WAIT, isolation_level=None, check_same_thread=False, uri=True)
+        try:
+            if self.writable:
+                database.execute("CREATE TABLE IF NOT EXISTS zarr(k TEXT PRIMARY KEY, v BLOB)")
+        except BaseException:
+            database.close()
+            raise
+        return database
+
+    @contextmanager
+    def _answers(self, key: str | None) -> Iterator[None]:
+        """A context in which the errors of SQLite are raised as Unreadable."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            if _is_full(error):
+                raise full_disk(error, "written", store=self.url, key=key) from error
+            if _is_busy(error):
                 raise Unreadable(
-                    f"The database failed: {error}",
+                    f"Another program has locked the database {os.path.basename(self._path)}",
                     store=self.url,
                     key=key,
-                    advice="It may be damaged, locked by another program, or not a database of Zarr.",
+                    advice="Wait until that program is done, or close it, then try again.",
                 ) from error
+            raise Unreadable(
+                f"The database failed: {error}",
+                store=self.url,
+                key=key,
+                advice="It may be damaged, locked by another program, or not a database of Zarr.",
+            ) from error
 
     def _rows(self, question: str, *values: Any, key: str | None = None) -> list[Any]:
         with self._database(key) as database:
             return database.execute(question, values).fetchall()
 
     def close(self) -> None:
-        with self._lock:
-            if self._open is not None:
-                self._open.close()
-                self._open = None
+        self._closings += 1  # connections in use are closed when they are returned
+        while self._unused:
+            self._unused.pop().close()
 
     # ------------------------------------------------------------------ reading
     def _get(self, key: str, part: ByteRange | None, limit: int | None = None) -> bytes | None:
         if not _is_text(key):
             return None
-        with self._database(key):
-            return self._value(key, limit) if part is None else self._part(key, part, limit)
+        with self._database(key) as database:
+            if part is None:
+                return self._value(database, key, limit)
+            return self._part(database, key, part, limit)
 
-    def _value(self, key: str, limit: int | None) -> bytes | None:
+    def _value(self, database: sqlite3.Connection, key: str, limit: int | None = None) -> bytes | None:
         if limit is None:
-            rows = self._rows(f"SELECT {_VALUE} FROM zarr WHERE k = ?", key)
+            row = _row(database, f"SELECT {_VALUE} FROM zarr WHERE k = ?", key)
         else:
-            rows = self._rows(
-                f"SELECT CASE WHEN {_SIZE} <= ? THEN {_VALUE} END, {_SIZE} FROM zarr WHERE k = ?", limit, key
-            )
-            if rows and (size := rows[0][1] or 0) > limit:
+            question = f"SELECT CASE WHEN {_SIZE} <= ? THEN {_VALUE} END, {_SIZE} FROM zarr WHERE k = ?"
+            row = _row(database, question, limit, key)
+            if row and (size := row[1] or 0) > limit:
                 raise too_large(size, limit).located(store=self.url, key=key)
-        return bytes(rows[0][0] or b"") if rows else None
+        return bytes(row[0] or b"") if row else None
 
-    def _part(self, key: str, part: ByteRange, limit: int | None) -> bytes | None:
-        rows = self._rows(f"SELECT {_SIZE} FROM zarr WHERE k = ?", key)
-        if not rows:
-            return None
-        start, stop = part.span(rows[0][0] or 0)
-        if limit is not None and stop - start > limit:
-            raise too_large(stop - start, limit).located(store=self.url, key=key)
-        if stop <= start:
-            return b""
-        rows = self._rows(f"SELECT substr({_VALUE}, ?, ?) FROM zarr WHERE k = ?", start + 1, stop - start, key)
-        return bytes(rows[0][0]) if rows else None
+    def _part(self, database: sqlite3.Connection, key: str, part: ByteRange, limit: int | None) -> bytes | None:
+        with _transaction(database):
+            blob = _opened_blob(database, key)
+            if blob is None:  # it is absent, or no blob: only the expression _VALUE has the bytes of other types
+                value = self._value(database, key)
+                start, stop = part.span(len(value or b""))
+            else:
+                value = None
+                start, stop = part.span(len(blob))
+            try:
+                if limit is not None and stop - start > limit:
+                    raise too_large(stop - start, limit).located(store=self.url, key=key)
+                if blob is None:
+                    return None if value is None else value[start:stop]
+                blob.seek(start)
+                return blob.read(max(0, stop - start))
+            finally:
+                if blob is not None:
+                    blob.close()
+
+    def _reader(self, arena: Arena, limit: int | None = None) -> Reader:
+        return _BlobReader(self, limit)
 
     def _size_of(self, key: str) -> int | None:
         rows = self._rows(f"SELECT {_SIZE} FROM zarr WHERE k = ?", key) if _is_text(key) else []
@@ -149,11 +239,11 @@ class SQLiteStore(Store):
     def _set(self, key: str, value: bytes, expect: Version | None) -> Version:
         if not _is_text(key):
             raise Refused(f"A database cannot hold the key {key!r}", store=self.url, key=key)
-        with self._database(key) as database:
+        with self._writing, self._database(key) as database:
             self._begin(database, key)
             try:
                 if expect is not None:
-                    found = self._get(key, None)
+                    found = self._value(database, key)
                     self._expect(key, expect, None if found is None else (found, Version.of(found)))
                 database.execute("REPLACE INTO zarr VALUES (?, ?)", (key, value))
                 database.execute("COMMIT")
@@ -183,10 +273,39 @@ class SQLiteStore(Store):
 
     def _erase(self, key: str) -> None:
         if _is_text(key):
-            self._rows("DELETE FROM zarr WHERE k = ?", key, key=key)
+            with self._writing:
+                self._rows("DELETE FROM zarr WHERE k = ?", key, key=key)
 
     def _erase_prefix(self, prefix: str) -> None:
-        self._rows("DELETE FROM zarr WHERE k >= ? AND k < ?", *_range(prefix))
+        with self._writing:
+            self._rows("DELETE FROM zarr WHERE k >= ? AND k < ?", *_range(prefix))
+
+
+@contextmanager
+def _transaction(database: sqlite3.Connection) -> Iterator[None]:
+    """All that is read within it is the state at one time."""
+    database.execute("BEGIN")
+    try:
+        yield
+    finally:
+        database.execute("COMMIT")
+
+
+def _opened_blob(database: sqlite3.Connection, key: str) -> sqlite3.Blob | None:
+    """The value, open for reading; None if it is absent, or not of a type that SQLite can read in parts."""
+    try:
+        row = _row(database, "SELECT rowid FROM zarr WHERE k = ? AND typeof(v) = 'blob'", key)
+        return database.blobopen("zarr", "v", row[0], readonly=True) if row else None
+    except sqlite3.OperationalError as error:
+        if _is_busy(error):
+            raise
+        return None  # a table without row numbers, or a view
+
+
+def _row(database: sqlite3.Connection, question: str, *values: Any) -> Any:
+    """The only row that answers the question, None if there is none. The question is ended: it locks nothing more."""
+    rows = database.execute(question, values).fetchall()
+    return rows[0] if rows else None
 
 
 def _range(prefix: str) -> tuple[str, str]:
