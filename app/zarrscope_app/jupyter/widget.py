@@ -7,6 +7,7 @@ traits can be observed and set from Python: `path`, `index`, `axes`, `clim`, `se
 
 from __future__ import annotations
 
+import threading
 import weakref
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -118,6 +119,7 @@ class Explorer(UsedFromPython, ShowsPlaces, anywidget.AnyWidget):
         self.cleared = self.turn = 0
         """The number of times that the filter was cleared because its text was opened as a node, and that another
         session came to the front."""
+        self._thread = threading.get_ident()
         self._post = post or KernelMailbox()
         self._owner: Owner = shared().owner(self._post)
         self._keep_places(settings)
@@ -248,7 +250,15 @@ class Explorer(UsedFromPython, ShowsPlaces, anywidget.AnyWidget):
 
     # ------------------------------------------------------------------ incoming
     def _receive(self, _: object, message: object, buffers: object = None) -> None:
-        """Handles a message of the browser; anything but a known gesture is dropped."""
+        """Handles a message of the browser on the widget's thread: presenters belong to one thread, but JupyterLab and
+        Notebook 7 send messages over a subshell of the kernel, whose own thread runs while a cell does."""
+        if threading.get_ident() == self._thread:
+            self._carry_out(message)
+        else:
+            self._post(partial(self._carry_out, message))
+
+    def _carry_out(self, message: object) -> None:
+        """Carries out a message; anything but a known gesture is dropped."""
         if self._closed or not isinstance(message, dict):
             return
         perform_gesture(self, message)

@@ -1,16 +1,19 @@
 // Sends gestures to the kernel. Of gestures of one kind that come faster than the kernel answers, only the last is sent.
 // `turn()` is the turn of the place that is painted, as the kernel counts it. `changed(busy, dead)` is called when the
 // kernel becomes busy or free, or is gone.
-const PATIENCE = 900;  // milliseconds without an answer, after which the kernel counts as busy
+const PATIENCE = 900;  // milliseconds of a cell's run, or without an answer, after which the kernel counts as busy
 
 function lineTo(model, turn, changed) {
-  let sent = 0, heard = 0, timer = null, busy = false, dead = false;
+  let sent = 0, heard = 0, timer = null, late = false, running = false, busy = false, dead = false;
   const waiting = new Map();
-  function state(nowBusy, nowDead) {
-    if (nowBusy === busy && nowDead === dead) return;
-    [busy, dead] = [nowBusy, nowDead];
+  function state(isLate, isDead) {
+    late = isLate;
+    const now = late || running;
+    if (now === busy && isDead === dead) return;
+    [busy, dead] = [now, isDead];
     changed(busy, dead);
   }
+  const unwatch = watchRuns(model.widget_manager?.kernel, (now) => { running = now; state(late, dead); });
   function post(name, args) {
     if (dead) return;
     try {
@@ -48,10 +51,32 @@ function lineTo(model, turn, changed) {
       try { model.send({ do: name, args }); } catch { state(false, true); }
     },
     look() { line.tell("look"); },
-    end() { clearTimeout(timer); },
+    end() { clearTimeout(timer); unwatch(); },
     get dead() { return dead; },
   };
   return line;
+}
+
+// Calls `told(running)` when a cell has run for a while, and when it ends. Only JupyterLab and Notebook 7 hand a widget the
+// kernel; elsewhere a busy kernel is noticed by the first gesture that it does not answer. The kernel's own status would not
+// do: messages to widgets may be handled beside a cell, and their end makes the kernel idle as well. Returns the call that
+// ends the watch.
+function watchRuns(kernel, told) {
+  const runs = kernel?.iopubMessage, statuses = kernel?.statusChanged;
+  if (!runs?.connect || !statuses?.connect) return () => {};
+  let run = kernel.status === "busy" ? "?" : "", timer = null;  // "?": a run that began before the watch
+  const wait = () => { clearTimeout(timer); timer = setTimeout(() => told(true), PATIENCE); };
+  const over = () => { run = ""; clearTimeout(timer); told(false); };
+  const hear = (_, { header, parent_header: parent, content }) => {
+    if (header.msg_type !== "status" || parent.msg_type !== "execute_request") return;
+    if (content.execution_state === "busy") { run = parent.msg_id; wait(); }
+    else if (content.execution_state === "idle" && (run === "?" || run === parent.msg_id)) over();
+  };
+  const ended = (_, status) => { if (/restarting|dead|unknown/.test(status)) over(); };
+  runs.connect(hear);
+  statuses.connect(ended);
+  if (run) wait();
+  return () => { clearTimeout(timer); runs.disconnect(hear); statuses.disconnect(ended); };
 }
 
 // Runs the cell that holds an element again, as Ctrl+Enter does. Returns false outside of JupyterLab and Notebook 7.
