@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import base64
+import io
 import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from PIL import Image
 
 from jupyter_hand import make_image
 from zarrscope.runtime.threads import Mailbox
@@ -17,10 +21,11 @@ pytest.importorskip("anywidget")
 
 from notebook_page import PAGE, WidgetPage, chromium
 from zarrscope_app.jupyter import Explorer
+from zarrscope_app.jupyter.still_picture import still_picture
 
 pytestmark = [pytest.mark.needs("chromium"), pytest.mark.timeout(240)]
 
-AREAS = """(names) => {
+AREAS = """([names, source]) => {
   const area = (...nodes) => {
     const made = document.createElement("div");
     made.className = names[0];
@@ -33,11 +38,23 @@ AREAS = """(names) => {
     document.body.append(made);
   };
   const still = (id) => Object.assign(document.createElement("div"), { id, className: "zs-still", textContent: id });
-  area(document.getElementById("el"), still("mine"));
+  const picture = Object.assign(document.createElement("img"), { id: "picture", src: source });
+  area(document.getElementById("el"), picture, still("mine"));
   area(still("other"));
 }"""
-"""Puts the widget and its still page in one output area, and that of another cell in a second one."""
+"""Puts the widget, the picture of its still page, and the page in one output area, and the page of another cell in a
+second one."""
 JUPYTER, ELSEWHERE = ["jp-OutputArea", "jp-OutputArea-child"], ["output", "part"]
+
+
+def source(noise: bool) -> str:
+    """The address of a picture in an output: of noise, which is a JPEG, or of one colour, a PNG."""
+    rgb = np.random.default_rng(1).integers(0, 255, (300, 400, 3)) if noise else np.full((300, 400, 3), 7)
+    kind, file = still_picture(rgb.astype("uint8"))
+    assert kind == ("image/jpeg" if noise else "image/png")
+    assert len(file) < 90_000
+    assert np.asarray(Image.open(io.BytesIO(file))).shape == (300, 400, 3)
+    return f"data:{kind};base64,{base64.b64encode(file).decode()}"
 
 
 @pytest.fixture
@@ -61,22 +78,24 @@ def unanswered(place: str) -> Iterator[Any]:
     widget.close()
 
 
-def test_the_still_pages_of_other_cells_stay_when_one_cell_runs(place: str) -> None:
+@pytest.mark.parametrize("noise", [True, False], ids=["JPEG", "PNG"])
+def test_the_still_pages_of_other_cells_stay_when_one_cell_runs(place: str, noise: bool) -> None:
     with chromium() as browser:
         page = WidgetPage(browser, place, 900, 400)
-        page.page.evaluate(AREAS, JUPYTER)
+        page.page.evaluate(AREAS, [JUPYTER, source(noise)])
         assert page.page.locator(".zs").is_visible()
-        assert not page.page.locator("#mine").is_visible(), "the widget is there instead"
+        assert not page.page.locator("#mine, #picture").filter(visible=True).count(), "the widget is there instead"
         assert page.page.locator("#other").is_visible(), "its cell did not run"
         page.close()
 
 
 @pytest.mark.parametrize("names", [JUPYTER, ELSEWHERE])
 def test_a_widget_that_no_kernel_answers_gives_way_to_its_still_page(unanswered: Any, names: list[str]) -> None:
-    unanswered.evaluate(AREAS, names)
+    unanswered.evaluate(AREAS, [names, source(False)])
     unanswered.wait_for_selector("#mine:visible", timeout=15_000)
     assert unanswered.locator("#other").is_visible()
+    assert unanswered.locator("#picture").is_visible()
     assert not unanswered.locator(".zs").is_visible(), "it has no picture, and its controls do nothing"
     unanswered.evaluate("() => apply({}, [[{ heard: 1 }, []]])")  # the kernel was busy
     assert unanswered.locator(".zs").is_visible()
-    assert not unanswered.locator("#mine").is_visible()
+    assert not unanswered.locator("#mine, #picture").filter(visible=True).count()

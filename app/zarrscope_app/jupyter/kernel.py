@@ -75,6 +75,12 @@ def running_cell() -> tuple[str, str]:
     return (cell, run) if isinstance(cell, str) and isinstance(run, str) else ("", "")
 
 
+def in_vscode() -> bool:
+    """Whether the running cell is one of VS Code, which gives the picture of an output an address by which no style
+    sheet can find it."""
+    return running_cell()[0].startswith("vscode-notebook-cell")
+
+
 class ShownWidget(Protocol):
     """A widget that is shown in cells."""
 

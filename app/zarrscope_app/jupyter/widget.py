@@ -7,6 +7,7 @@ traits can be observed and set from Python: `path`, `index`, `axes`, `clim`, `se
 
 from __future__ import annotations
 
+import base64
 import threading
 import weakref
 from collections.abc import Callable, Mapping
@@ -24,11 +25,12 @@ from zarrscope_app.jupyter.differences import difference, is_small, readout_chan
 from zarrscope_app.jupyter.from_python import UsedFromPython
 from zarrscope_app.jupyter.gestures import KEYS, perform_gesture, picture
 from zarrscope_app.jupyter.host import VIEWS
-from zarrscope_app.jupyter.kernel import CELLS, KernelMailbox, repeater
+from zarrscope_app.jupyter.kernel import CELLS, KernelMailbox, in_vscode, repeater
 from zarrscope_app.jupyter.parts import PARTS
 from zarrscope_app.jupyter.pictures import TileStream
 from zarrscope_app.jupyter.places import ShowsPlaces
 from zarrscope_app.jupyter.presenter_signals import PresenterSignals
+from zarrscope_app.jupyter.still_picture import still_picture
 from zarrscope_app.jupyter.thumbnails import ThumbnailStream
 from zarrscope_app.presenters import CoalescedCall, Session, SessionStatus, Settings, strings
 from zarrscope_app.presenters.notebook import CLOSED_NOTE, NOTEBOOK, WORDS
@@ -333,7 +335,14 @@ class Explorer(UsedFromPython, ShowsPlaces, anywidget.AnyWidget):
         bundle = super()._repr_mimebundle_()
         data, about = bundle if isinstance(bundle, tuple) else (bundle, None)
         publish(data, about)
-        publish({"text/html": self.page(), "text/plain": ""})
+        self._wait_for_still()
+        session, tree = self.session, self.node_tree
+        pixels = None if in_vscode() else page_without_kernel.picture(session)
+        if pixels is not None:
+            kind, file = still_picture(pixels)
+            publish({kind: base64.b64encode(file).decode(), "text/plain": ""})
+        html = page_without_kernel.page(session, tree, self.code, pictured=pixels is None)
+        publish({"text/html": html, "text/plain": page_without_kernel.text(session, tree, self.code)})
 
     def _repr_mimebundle_(self, **options: Any) -> Any:
         """The widget, and beside it a still page, for programs that choose one of the two."""
@@ -347,6 +356,11 @@ class Explorer(UsedFromPython, ShowsPlaces, anywidget.AnyWidget):
 
     def page(self) -> str:
         """The display as HTML of limited size; waits a moment for missing parts."""
+        self._wait_for_still()
+        return page_without_kernel.page(self.session, self.node_tree, self.code)
+
+    def _wait_for_still(self) -> None:
+        """Waits a moment for the parts of the still page."""
         post, session = self._post, self.session
         if isinstance(post, Mailbox):
 
@@ -363,7 +377,6 @@ class Explorer(UsedFromPython, ShowsPlaces, anywidget.AnyWidget):
                 post.run_until(there, STILL_SECONDS)
             except TimeoutError:
                 pass
-        return page_without_kernel.page(session, self.node_tree, self.code)
 
     def _farewell(self) -> str:
         return f"<div>{escape(CLOSED_NOTE)} <code>{escape(self.code)}</code></div>"

@@ -91,18 +91,20 @@ def of_hierarchy(hierarchy: HierarchyLike) -> str:
     return _box("Hierarchy", hierarchy.url, list(_hierarchy(hierarchy)), _warnings(hierarchy.warnings), None)
 
 
-def of_group(group: _Node) -> str:
-    """The HTML summary of a group, from data that were read already."""
-    return _node("Group", group, [], beneath=_known(group))
+def of_group(group: _Node, *, folded: bool = True) -> str:
+    """The HTML summary of a group, from data that were read already. With `folded=False` its parts cannot be folded,
+    and it has only tags that nearly every page allows."""
+    return _node("Group", group, [], beneath=_known(group), folded=folded)
 
 
-def of_array(array: _Array) -> str:
-    """The HTML summary of an array, with its shape, chunks and codecs, from data that were read already."""
+def of_array(array: _Array, *, folded: bool = True) -> str:
+    """The HTML summary of an array, with its shape, chunks and codecs, from data that were read already. `folded` as in
+    `of_group`."""
     try:
         drawing = of_chunks(array.shape, array.chunks, array.shards, array.dimension_names)
     except ZarrscopeError:
         drawing = ""  # the summary names the problem in text
-    return _node("Array", array, list(_array(array)), drawing)
+    return _node("Array", array, list(_array(array)), drawing, folded=folded)
 
 
 def _known(group: _Node) -> list[str]:
@@ -115,14 +117,21 @@ def _known(group: _Node) -> list[str]:
     return tree_lines(group.path, copied.documents, sorted(named))
 
 
-def _node(kind: str, node: _Node, more: list[tuple[str, str]], drawing: str = "", beneath: Sequence[str] = ()) -> str:
+def _node(
+    kind: str,
+    node: _Node,
+    more: list[tuple[str, str]],
+    drawing: str = "",
+    beneath: Sequence[str] = (),
+    *,
+    folded: bool,
+) -> str:
     hierarchy = node.hierarchy
     dialect = hierarchy.dialect.title if hierarchy is not None else node.metadata.dialect
     rows = [("Dialect", dialect), ("Store", hierarchy.url if hierarchy is not None else ""), *more]
     problem = [] if node.problem is None else [str(node.problem)]
-    return _box(
-        kind, node.path, rows, [*problem, *_warnings(node.warnings)], as_far_as_read(node.attributes), drawing, beneath
-    )
+    marks = [*problem, *_warnings(node.warnings)]
+    return _box(kind, node.path, rows, marks, as_far_as_read(node.attributes), drawing, beneath, folded=folded)
 
 
 def _hierarchy(hierarchy: HierarchyLike) -> Iterator[tuple[str, str]]:
@@ -185,26 +194,48 @@ def _box(
     attributes: JSON,
     drawing: str = "",
     beneath: Sequence[str] = (),
+    *,
+    folded: bool = True,
 ) -> str:
     parts = [f'<div class="zarrscope" style="{_BOX}"><div>{kind} <b>{clipped(title, _ROW)}</b></div>']
     parts += [f"<div>⚠ {clipped(mark, _ROW)}</div>" for mark in marks]
     parts.append('<div style="display:flex;flex-wrap:wrap;gap:16px;align-items:flex-start">')
-    parts.append('<table style="border:none;margin:4px 0;background:none">')
-    parts += [
-        f'<tr style="background:none"><td style="{_QUIET}">{label}</td>'
-        f'<td style="{_VALUE}">{clipped(text, _ROW)}</td></tr>'
-        for label, text in rows
-        if text
-    ]
-    parts.append(f"</table>{drawing}</div>")
+    shown = [(label, clipped(text, _ROW)) for label, text in rows if text]
+    parts.append((_table if folded else _lines)(shown) + f"{drawing}</div>")
     if beneath:
         text = clipped("\n".join(beneath), _TREE, keep="\n")
-        parts.append(f'<details open><summary>Nodes</summary><pre style="{_CODE}">{text}</pre></details>')
+        parts.append(_part("Nodes", text, folded, opened=True))
     if attributes:
         count = f"{len(attributes):,} attribute{'s' if len(attributes) != 1 else ''}"
         text = clipped("\n".join(outline(attributes)), _ATTRIBUTES, keep="\n")
-        parts.append(f'<details><summary>{count}</summary><pre style="{_CODE}">{text}</pre></details>')
+        parts.append(_part(count, text, folded))
     return "".join([*parts, "</div>"])
+
+
+def _table(rows: list[tuple[str, str]]) -> str:
+    told = (
+        f'<tr style="background:none"><td style="{_QUIET}">{label}</td><td style="{_VALUE}">{text}</td></tr>'
+        for label, text in rows
+    )
+    return f'<table style="border:none;margin:4px 0;background:none">{"".join(told)}</table>'
+
+
+def _lines(rows: list[tuple[str, str]]) -> str:
+    """The rows without a table: nbconvert with sanitize_html prints the <tbody> that it adds to a table as text."""
+    told = (
+        f'<div style="display:table-row"><span style="display:table-cell;{_QUIET}">{label}:</span> '
+        f'<span style="display:table-cell;{_VALUE}">{text}</span></div>'
+        for label, text in rows
+    )
+    return f'<div style="display:table;margin:4px 0">{"".join(told)}</div>'
+
+
+def _part(title: str, text: str, folded: bool, opened: bool = False) -> str:
+    """A part with lines of text: one that folds, or one that scrolls."""
+    if not folded:
+        return f'<div>{title}</div><pre style="{_CODE};max-height:12em;overflow:auto">{text}</pre>'
+    opening = "<details open>" if opened else "<details>"
+    return f'{opening}<summary>{title}</summary><pre style="{_CODE}">{text}</pre></details>'
 
 
 def clipped(text: str, limit: int, keep: str = "") -> str:

@@ -1,11 +1,15 @@
 """Draws the chunks and shards of an array as SVG, and the tree of known nodes, for HTML summaries. Nothing is read.
 
+The drawing is the background of a box: pages that allow few tags, such as those of GitHub or of nbconvert with
+sanitize_html, leave it out, while they would print the elements of a drawing, or the texts in it, as text.
+
 The last three axes are drawn as a box, with thin lines between chunks and thick lines between shards. The lengths of
 the axes before them are written below. If there are very many chunks, only some of the lines are drawn.
 """
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Iterable, Sequence
 from html import escape
 from itertools import islice
@@ -20,6 +24,8 @@ SLANT = 0.45
 """The slant of the depth axis: its horizontal and vertical extent, as a fraction of its length."""
 MOST_NODES = 24
 _COLOR = "#3a86c8"
+_INK = "#777"
+"""The colour of outlines and texts, readable on white and on black: a background does not know the page's colours."""
 
 
 def of_chunks(
@@ -28,7 +34,7 @@ def of_chunks(
     shards: Sequence[int] | None,
     names: Sequence[str | None] | None,
 ) -> str:
-    """An SVG element of a few kB; "" for an array without axes or without elements."""
+    """A box of a few kB with the drawing as its background; "" for an array without axes or without elements."""
     if not shape or 0 in shape or len(chunks) != len(shape):
         return ""
     first = max(0, len(shape) - 3)
@@ -77,15 +83,21 @@ def of_chunks(
     before = " × ".join(f"{n:,}" for n in shape[:first])
     note = f'<div style="font-size:11px;opacity:.65">{before} × this</div>' if before else ""
     label = f"{'shards and ' if shards else ''}chunks of the array"
-    return (
-        f'<div style="flex:none"><svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{label}" '
-        f'viewBox="{view}" width="{wide}" height="{tall}" style="background:none;color:inherit">'
+    drawing = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{view}" width="{wide}" height="{tall}" '
+        f'font-family="sans-serif">'
         f'<path d="{outline[0]}" fill="{_COLOR}" fill-opacity=".16"/>'
         f'<path d="{"".join(thin)}" fill="none" stroke="{_COLOR}" stroke-width=".6"/>'
         f'<path d="{"".join(thick)}" fill="none" stroke="{_COLOR}" stroke-width="1.8"/>'
-        f'<path d="{"".join(outline)}" fill="none" stroke="currentColor" stroke-width="1.2"/>'
-        f"{' '.join(filter(None, texts))}</svg>{note}</div>"
+        f'<path d="{"".join(outline)}" fill="none" stroke="{_INK}" stroke-width="1.2"/>'
+        f"{' '.join(filter(None, texts))}</svg>"
     )
+    packed = b64encode(drawing.encode("utf-8", "replace")).decode()
+    box = (
+        f"width:{wide}px;height:{tall}px;print-color-adjust:exact;"
+        f"background:url(data:image/svg+xml;base64,{packed}) no-repeat"
+    )
+    return f'<div style="flex:none"><div role="img" aria-label="{label}" style="{box}"></div>{note}</div>'
 
 
 def _lengths(shape: Sequence[int]) -> list[float]:
@@ -112,7 +124,7 @@ def _named(name: str | None, extent: int) -> str:
 
 
 def _text(x: float, y: float, text: str, anchor: str) -> str:
-    return f'<text x="{x:g}" y="{y:g}" text-anchor="{anchor}" font-size="11" fill="currentColor">{escape(text)}</text>'
+    return f'<text x="{x:g}" y="{y:g}" text-anchor="{anchor}" font-size="11" fill="{_INK}">{escape(text)}</text>'
 
 
 def tree_lines(root: str, keys: Iterable[str], documents: Sequence[str]) -> list[str]:
