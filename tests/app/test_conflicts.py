@@ -14,9 +14,13 @@ import pytest
 
 import zarrscope
 from narrowing import not_none
+from zarrscope.jsondoc.document import Document
+from zarrscope.jsondoc.unparsed import document_or_text
+from zarrscope.model.storage import Version
 from zarrscope.runtime.threads import Mailbox
 from zarrscope_app.presenters import EditStatus, Session
 from zarrscope_app.presenters.form.conflict_rows import can_merge, conflict_rows, conflict_summary
+from zarrscope_app.presenters.form.draft import Draft
 
 SECONDS = 30
 BEFORE = {"scale": 0.5, "name": "cells", "list": [1, 2], "deep": {"a": 1, "b": 2}, "gone": 1}
@@ -75,6 +79,34 @@ def test_each_field_has_the_side_that_was_chosen_for_it(session: Session, place:
     session.edit.save()
     until(mailbox, session, EditStatus.CLEAN)
     assert stored(place) == MERGED
+
+
+def test_a_choice_is_dropped_when_the_value_that_was_chosen_is_edited(
+    session: Session, place: str, mailbox: Mailbox
+) -> None:
+    disagree(place, session)
+    until(mailbox, session, EditStatus.CONFLICT)
+    for pointer, side in WHOSE.items():
+        session.edit.choose(pointer, "mine" if side == "mine" else "theirs")
+    session.edit.edit("/scale", "9")
+    assert [(each.mine, each.choice) for each in session.edit.state.conflicts] == [("9", ""), ('"mine"', "mine")]
+    session.edit.save()
+    assert session.edit.state.status is EditStatus.CONFLICT, "nothing is saved before the sides are merged"
+    session.edit.choose("/scale", "mine")
+    session.edit.resolve("chosen")
+    session.edit.save()
+    until(mailbox, session, EditStatus.CLEAN)
+    assert stored(place) == {**MERGED, "scale": 9}
+
+
+def test_a_whole_text_that_is_not_json_yet_is_kept_as_mine() -> None:
+    draft = Draft(document_or_text('{"a": ', "zarr.json", Version("1")), "", whole=True)
+    draft.push(draft.with_text('{"a": 1}'))
+    assert not draft.meet(Document(b'{"a": 2}', "zarr.json", Version("2")))
+    draft.push(draft.with_text('{"a": 1, '))
+    draft.resolve("mine")
+    assert draft.now.text == '{"a": 1, '
+    assert draft.unfinished
 
 
 def test_fields_that_only_they_changed_come_before_those_that_only_i_changed(

@@ -117,6 +117,14 @@ def test_nothing_that_walks_a_large_document_runs_on_the_hosts_thread(
     until(lambda: edit.state.status is EditStatus.CONFLICT)
     assert [each.pointer for each in edit.state.conflicts] == ["/table/200/class"]
     assert len(edit.state.fitting) == len(ROWS) - 1
+    edit.undo()
+    until(lambda: not edit.state.conflicts and len(edit.state.fitting) == len(ROWS))
+    edit.redo()
+    until(lambda: edit.state.conflicts)
+    edit.edit("/table/200/class", "another")
+    until(lambda: edit.state.conflicts[0].mine == '"another"')
+    edit.undo()
+    until(lambda: edit.state.conflicts[0].mine == '"mine"')
     edit.choose("/table/200/class", "mine")
     edit.resolve("chosen")
     until(lambda: edit.state.changes == 1)

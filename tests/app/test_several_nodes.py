@@ -177,6 +177,11 @@ def test_a_change_of_others_in_one_document_keeps_all_from_being_written(
     (conflict,) = s.edit.state.conflicts
     assert conflict.path == "/b.zarr"
     assert (conflict.mine, conflict.theirs) == ('"nuclei"', '"theirs"')
+    s.edit.undo()
+    mailbox.run_until(lambda: not s.edit.state.conflicts and not s.edit.state.changes, SECONDS)
+    s.edit.redo()
+    mailbox.run_until(lambda: bool(s.edit.state.conflicts), SECONDS)
+    assert s.edit.state.status is EditStatus.CONFLICT
     s.edit.resolve("mine")
     settled(s, mailbox, EditStatus.DIRTY)
     s.edit.save()

@@ -14,7 +14,7 @@ from textual.containers import VerticalScroll
 import terminal_hand
 import zarrscope
 from terminal_hand import Screen
-from zarrscope_app.presenters import EditStatus
+from zarrscope_app.presenters import EditStatus, strings
 from zarrscope_app.presenters.commands import COMMANDS, LABELS, TERMINAL_KEYS, key_sheet, terminal_keys
 from zarrscope_app.presenters.strings_terminal import NOTHING_FOUND
 from zarrscope_app.tui.conflict import ConflictSheet
@@ -112,6 +112,42 @@ def test_a_conflict_opens_its_dialog_which_shows_its_keys(place: str, size: tupl
             await screen.press("escape")
 
     explore(place, size, steps)
+
+
+def test_the_keys_that_the_footer_offers_in_a_conflict_work(tmp_path: Path) -> None:
+    place = str(tmp_path / "x.zarr")
+    zarrscope.open(place, "w-").root.attrs.put({"name": "cells", "scale": 1})
+
+    async def steps(screen: Screen) -> None:
+        edit = screen.session.edit
+
+        def disputed() -> dict[str, str | None]:
+            return {each.pointer: each.mine for each in edit.state.conflicts}
+
+        edit.edit("/name", "mine")
+        edit.edit("/scale", "3")
+        zarrscope.open(place, "r+").root.attrs.put({"name": "theirs", "scale": 7})
+        edit.save()
+        await screen.until(lambda: isinstance(screen.top, ConflictSheet), "the dialog")
+        await screen.press("down", "m", "escape", "e")
+        await screen.until(lambda: "u undo" in _shown(screen), "the footer offers undo")
+        assert disputed() == {"/name": '"mine"', "/scale": "3"}
+        await screen.press("u")
+        await screen.until(lambda: disputed() == {"/name": '"mine"'}, "the last edit is undone")
+        assert edit.state.status is EditStatus.CONFLICT
+        await screen.press("ctrl+r")
+        await screen.until(lambda: disputed() == {"/name": '"mine"', "/scale": "3"}, "and made again")
+        await screen.press("home", "down", "enter")
+        await screen.type("other")
+        await screen.until(lambda: disputed()["/name"] == '"other"', "a third value is typed")
+        await screen.press("u", "u", "u")
+        await screen.until(lambda: not edit.state.changes, "nothing of mine is left")
+        assert "merge" in edit.state.sentence
+        await screen.press("d", "enter")
+        await screen.until(lambda: edit.state.status is EditStatus.CLEAN, "their document is shown")
+        assert edit.state.sentence == strings.AS_STORED, "there is nothing to save"
+
+    explore(place, (80, 24), steps)
 
 
 def test_a_conflict_waits_until_a_typed_text_is_accepted(place: str) -> None:

@@ -84,6 +84,7 @@ class BackgroundEdits:
                 draft.errors.pop(pointer, None)
                 draft.push(outcome.value.document)
                 draft.know_changes(outcome.value.base, draft.now, outcome.value.changes)
+                self.compare(draft)
 
         self.in_turn(lambda: self._start(work, done, reads))
 
@@ -100,13 +101,18 @@ class BackgroundEdits:
         self._owner.fetch(work, ended)
         self._repaint()
 
+    def compare(self, draft: Draft) -> None:
+        """In a conflict over a large document, finds the disputed fields after an edit of mine."""
+        if draft.large and draft.theirs is not None:
+            self.alter(draft, Draft.compare_sides)
+
     def alter(self, draft: Draft, act: Callable[[Draft], object], *, reads: bool = False) -> None:
         """Applies a slow action to a copy of the draft in the background; the draft then takes over the result."""
 
         def start() -> None:
             made = draft.copy()
 
-            def done(outcome: JobResult[object]) -> None:
+            def done(outcome: JobResult[None]) -> None:
                 if outcome.error is None:
                     draft.adopt(made)
                 elif isinstance(outcome.error, ZarrscopeError):
@@ -114,7 +120,11 @@ class BackgroundEdits:
                 else:
                     draft.failure = strings.problem(outcome.error).headline
 
-            self._start(lambda: act(made), done, reads)
+            def work() -> None:
+                act(made)
+                made.compare_sides()
+
+            self._start(work, done, reads)
 
         self.in_turn(start)
 

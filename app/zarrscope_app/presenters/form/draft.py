@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from copy import copy
 from hashlib import blake2b
 from itertools import count
+from typing import Literal
 
 from zarrscope.errors import Refused
 from zarrscope.jsondoc import differences as compare
@@ -149,6 +150,14 @@ class Draft:
         self.at += 1
         self.failure = self.note = self.hint = ""
 
+    def travel(self, by: Literal[-1, 1]) -> bool:
+        """Goes back (-1) or forward (1) by one edit of the history. Returns False if it ends there."""
+        if not 0 <= self.at + by < len(self.history):
+            return False
+        self.at += by
+        self.failure = self.note = self.hint = ""
+        return True
+
     def make_again(self, changes: Sequence[tuple[str, str | None]]) -> None:
         """Applies changes that were made to another version of the document: (pointer, JSON text; None removes the
         value)."""
@@ -219,15 +228,27 @@ class Draft:
     @property
     def sides(self) -> Sides:
         """In a conflict: the fields that both sides changed, and the fields that one side changed; empty without a
-        conflict. For a large document `meet` must have computed them."""
-        if self.theirs is None or (self.large and self._sides is None):
+        conflict. For a large document those that `compare_sides` found last."""
+        if self.theirs is None:
             return Sides((), ())
+        if self.large:
+            return self._sides[1] if self._sides is not None else Sides((), ())
         return self._find_sides(self.theirs)
+
+    def compare_sides(self) -> None:
+        """In a conflict, compares both sides again after an edit of mine. Takes long for a large document."""
+        if self.theirs is not None:
+            self._find_sides(self.theirs)
 
     def _find_sides(self, theirs: Document) -> Sides:
         at = (self.base, self.now, theirs)
         if self._sides is None or not _same(self._sides[0], at):
-            self._sides = (at, sides_of(*at, self.prefix))
+            found = sides_of(*at, self.prefix)
+            if self._sides is not None:  # a side was chosen between values of which mine may be another one now
+                before = {each.pointer: each for each in self._sides[1].disputed}
+                same = {each.pointer for each in found.disputed if before.get(each.pointer) == each}
+                self.choices = {pointer: side for pointer, side in self.choices.items() if pointer in same}
+            self._sides = (at, found)
         return self._sides[1]
 
     @property
@@ -257,14 +278,18 @@ class Draft:
         "mine", "theirs", or "chosen" by `choose`. Takes long for large documents."""
         if self.theirs is None:
             return
+        self._find_sides(self.theirs)
         disputed = self.disagreements
         if whose == "chosen" and not all(each.choice for each in disputed):
             return
         choices = {each.pointer: each.choice or "mine" if whose == "chosen" else whose for each in disputed}
-        merged = merge(self.theirs, self.now, self.prefix, self.find_changes(), choices)
+        if self.whole and choices.get("") == "mine":  # it need not be JSON yet
+            merged = self.now
+        else:
+            merged = merge(self.theirs, self.now, self.prefix, self.find_changes(), choices)
         self.base, self.theirs, self.choices, self._sides = self.theirs, None, {}, None
         self.push(merged)
-        self.note = strings.MERGED
+        self.note = strings.MERGED if self.dirty else strings.AS_STORED
         self.find_changes()
 
 

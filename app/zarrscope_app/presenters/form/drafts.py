@@ -49,9 +49,9 @@ class Drafts:
 
     @property
     def editable(self) -> Draft | None:
-        """The displayed draft; None if it cannot be edited now."""
+        """The displayed draft; None if it cannot be edited now. In a conflict it can."""
         draft = self.shown
-        return None if draft is None or draft.saving or draft.theirs is not None or not self.writable else draft
+        return None if draft is None or draft.saving or not self.writable else draft
 
     def unsaved(self) -> dict[str, Draft]:
         """The drafts with changes that are not saved."""

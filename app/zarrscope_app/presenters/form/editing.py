@@ -81,10 +81,9 @@ class DraftEditor:
 
         def act() -> None:
             draft = self.draft()
-            if draft is not None and 0 <= draft.at + by < len(draft.history):
-                draft.at += by
+            if draft is not None and draft.travel(by):
                 draft.errors.clear()
-                draft.failure = draft.note = draft.hint = ""
+                self._background.compare(draft)
                 self._repaint()
 
         self._background.in_turn(act)
@@ -97,6 +96,7 @@ class DraftEditor:
             if draft is not None and (draft.dirty or draft.errors):
                 draft.push(draft.base)
                 draft.errors.clear()
+                self._background.compare(draft)
                 self._repaint()
 
         self._background.in_turn(act)

@@ -44,7 +44,7 @@ class Saver:
     def save(self) -> None:
         """Saves the displayed draft."""
         draft = self._drafts.editable
-        if draft is not None and not draft.unfinished and draft.dirty:
+        if draft is not None and not draft.unfinished and draft.dirty and draft.theirs is None:
             self._save(self._drafts.path, draft, may_merge=True)
 
     def _save(self, path: str, draft: Draft, may_merge: bool) -> None:

@@ -293,14 +293,13 @@ class SeveralForm:
 
         def act() -> None:
             able = [d for d in self._chosen() if 0 <= d.at + by < len(d.history)]
-            if not able or self._in_conflict:
+            if not able:
                 return
             numbers = [d.acts[d.at] if by < 0 else d.acts[d.at + 1] for d in able]
             wanted = max(numbers) if by < 0 else min(numbers)
             for draft, number in zip(able, numbers, strict=True):
                 if number == wanted:
-                    draft.at += by
-                    draft.failure = draft.note = draft.hint = ""
+                    draft.travel(by)
             self._errors.clear()
             self._apply(None)
 
