@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,9 @@ from textual.widgets import Static
 
 import zarrscope
 from terminal_hand import Screen, explore
+from zarrscope.errors import Unreadable
 from zarrscope.stores.local import write
+from zarrscope_app.presenters import JobState, strings
 from zarrscope_app.presenters.form.view_models import EditStatus
 from zarrscope_app.tui.form_lines import FormLines
 from zarrscope_app.tui.line_layout import apart
@@ -49,6 +52,44 @@ def test_the_whole_advice_about_a_full_disk_is_shown(
         await screen.press("ctrl+s")
         await screen.until(lambda: edit.state.status is EditStatus.CLEAN, "saved")
         await screen.until(lambda: panes.size.height == before, "the pane has its room back")
+        assert len(lines(screen)) == 1
+
+    explore(f"{tmp_path / 'a.zarr'}/plain", steps, size=(width, 24), writable=True)
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_a_failed_job_and_the_sentence_of_the_form_are_both_read(width: int, tmp_path: Path) -> None:
+    with zarrscope.open(tmp_path / "a.zarr", "w-") as h:
+        h.create_group("/plain", {"note": "before", "size": 1})
+    reason = "The file could not be written: No space left on device"
+    advice = "The disk is full: make room, then try again. This value was not stored, and there was none before."
+
+    def work(report: object, cancelled: object) -> None:
+        raise Unreadable(reason, store="/data/cells.zarr", key="copies/0/c/3/1/7", advice=advice)
+
+    async def steps(screen: Screen) -> None:
+        edit, jobs = screen.session.edit, screen.session.jobs
+        jobs.run("Copy plain", work)
+        await screen.until(lambda: jobs.items[-1].state is JobState.FAILED, "the job fails")
+        failed = " ".join(jobs.items[-1].sentence.split())
+        await screen.press("e")
+        await screen.until(lambda: edit.state.fields, "the form")
+
+        def reads(*sentences: str) -> Callable[[], bool]:
+            return lambda: all(each in " ".join(" ".join(lines(screen)).split()) for each in sentences)
+
+        await screen.press("down", "down", "enter")
+        await screen.type("x")
+        await screen.until(lambda: edit.state.status is EditStatus.INVALID, "a wrong number")
+        await screen.until(reads(failed, edit.state.sentence), "the job and why the number is wrong")
+        await screen.press("enter")
+        await screen.type("2")
+        await screen.until(reads(failed, strings.changes(1)), "the job and the number of changes")
+        await screen.press("ctrl+s")
+        await screen.until(reads(failed, strings.SAVED), "the job and that it was saved")
+        assert all(len(line) <= width for line in lines(screen))
+        await screen.press("ctrl+x")
+        await screen.until(lambda: lines(screen)[0].startswith(strings.SAVED), "the job is cleared by a key")
         assert len(lines(screen)) == 1
 
     explore(f"{tmp_path / 'a.zarr'}/plain", steps, size=(width, 24), writable=True)

@@ -187,7 +187,7 @@ TERMINAL_KEYS = (
     (": · Ctrl+P", "All commands"),
     ("n · N", "Next or previous row that / found"),
     ("Ctrl+O", "The attributes in $EDITOR"),
-    ("Ctrl+X", "Stop the job that runs"),
+    ("Ctrl+X", "Stop the job that runs, or clear its result"),
     ("Ctrl+Z", "To the shell; fg comes back"),
     ("Ctrl+A", "Edit all listed images at once"),
     ("Ctrl+Down · Ctrl+Up", "Among attributes: next, previous section"),

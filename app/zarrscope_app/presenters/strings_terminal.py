@@ -75,6 +75,7 @@ NO_PIXELS = "No pixel graphics (kitty, iTerm2, sixel) found in this terminal. If
 OPENING = "Opening…"
 NEVER_WRITABLE = "It was opened with --read-only."
 CANCEL_JOB = "^X stops it"
+CLEAR_JOB = "^X clears this"
 JOBS_FOOT = "x stop and leave  Esc back"
 
 
@@ -117,3 +118,8 @@ def table_part(source: str, down: str, across: str, columns: range, of: int, fix
 def job_line(name: str, progress: float | None, text: str) -> str:
     """A running job: "Copy nuclei 12 % · copying: 1,536 values · ^X stops it"."""
     return f"{job_progress(name, progress, text)} · {CANCEL_JOB}"
+
+
+def ended_job(sentence: str) -> str:
+    """The result of a job: "Copied. · ^X clears this"."""
+    return f"{sentence} · {CLEAR_JOB}"

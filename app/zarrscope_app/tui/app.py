@@ -27,7 +27,7 @@ from zarrscope.errors.visible import visible_lines
 from zarrscope.runtime.threads import Background
 from zarrscope.view import cache as caches
 from zarrscope.view.loader import ChunkLoader
-from zarrscope_app.presenters import VIEWS, CoalescedCall, JobState, Session, Settings, Workspace, strings
+from zarrscope_app.presenters import VIEWS, CoalescedCall, Session, Settings, Workspace, strings
 from zarrscope_app.presenters import strings_terminal as words
 from zarrscope_app.presenters.commands import FOOTERS, LABELS, command
 from zarrscope_app.presenters.form.presenter import EditStatus
@@ -43,9 +43,9 @@ from zarrscope_app.tui.driver import sparing
 from zarrscope_app.tui.early_keys import EarlyKeys
 from zarrscope_app.tui.ending import has_job_control
 from zarrscope_app.tui.entry import InputLine, Painter
-from zarrscope_app.tui.error_line import LINES, error_text, form_text, is_error, is_remark
+from zarrscope_app.tui.error_line import error_text, form_text, is_remark, status_lines
 from zarrscope_app.tui.keys import Keyboard
-from zarrscope_app.tui.line_layout import apart, height, path_line
+from zarrscope_app.tui.line_layout import height, path_line
 from zarrscope_app.tui.lines import ChunkLines, Lines
 from zarrscope_app.tui.load_early import load_early
 from zarrscope_app.tui.main_screen import MainScreen
@@ -338,8 +338,7 @@ class Explorer(App[int]):
             self._shown[id].update(text, layout=id == "error-bar" or height(before) != height(text))
 
     def _status(self) -> RenderableType:
-        lines = LINES if is_error(note := self._note(), self.session) else 1
-        return apart(f" {note}", self.session.state.status_text, self.size.width, lines)
+        return status_lines(self.session, self._note(), self.size.width)
 
     def _note(self) -> str:
         """The left part of the status line: a note on the thing under the cursor."""
@@ -347,9 +346,6 @@ class Explorer(App[int]):
         about = self.tree_lines.note() if self.focus_below is self.tree_lines else ""
         if about and about not in (s.waiting, s.state.sentence):  # the right part and the error bar say these
             return about
-        if s.jobs.items:
-            job = s.jobs.items[-1]
-            return words.job_line(job.name, job.progress, job.text) if job.state is JobState.RUNNING else job.sentence
         if self._pixels.waiting:
             return words.PIXELS_COME
         if s.state.tab == "attributes":  # without fields, the pane itself says why
@@ -364,8 +360,8 @@ class Explorer(App[int]):
         note = s.slice.note if not s.slice.probe.sentence else ""  # the probe's sentence reports a value that failed
         said = (s.slice.state.refusal.sentence, s.slice.probe.text or s.slice.probe.sentence, note)
         broken = words.read_again(s.slice.broken) if s.slice.frame.failed and s.state.tab == "image" else ""
-        # The right part of the line needs the room while it names a request without an answer.
-        quiet = s.waiting or s.state.tab != "image"
+        # The right part of the line needs the room while it names a request without an answer; so does a job.
+        quiet = s.waiting or s.state.tab != "image" or s.jobs.items
         return "   ".join(filter(None, said)) or broken or ("" if quiet else self.terminal.note)
 
     def _foot(self) -> None:

@@ -1,5 +1,5 @@
-"""The text of the error bar, whose keys are never below its last line; the sentence about a form; and which texts of
-the status line are errors."""
+"""The text of the error bar, whose keys are never below its last line; the sentence about a form; the status lines, and
+which of their texts are errors."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from zarrscope_app.presenters import strings_terminal as words
 from zarrscope_app.presenters.form.view_models import EditStatus
 from zarrscope_app.presenters.problem_rows import SIGNS
 from zarrscope_app.presenters.session.view_models import SessionState
+from zarrscope_app.tui.line_layout import apart
 
 LINES = 3
 """The height of the bar, and that of the status line with an error."""
@@ -32,6 +33,24 @@ def is_error(note: str, session: Session) -> bool:
         session.slice.broken,
     )
     return any(sentence in note for sentence in told if sentence)
+
+
+def status_lines(session: Session, note: str, width: int) -> str:
+    """The status lines: a note on the thing under the cursor, and beneath it the latest job, so that neither hides the
+    other. At the right end of the last one stands the status of the session."""
+    *above, last = [text for text in (note, job_text(session)) if text] or [""]
+    told = [(text, "") for text in above] + [(last, session.state.status_text)]
+    return "\n".join(apart(f" {text}", at, width, LINES if is_error(text, session) else 1) for text, at in told)
+
+
+def job_text(session: Session) -> str:
+    """The progress or the result of the latest job, and the key that stops it or takes it away; "" if there is none."""
+    if not session.jobs.items:
+        return ""
+    job = session.jobs.items[-1]
+    if job.state is JobState.RUNNING:
+        return words.job_line(job.name, job.progress, job.text)
+    return words.ended_job(job.sentence)
 
 
 def error_text(severity: str, sentence: str, acts: str, width: int) -> str:

@@ -56,7 +56,7 @@ _STORED = "theme"
 CSS = """
 Screen { layout: vertical; overflow: hidden; }
 #head, #tabs, #status, #footer { height: 1; width: 1fr; text-wrap: nowrap; text-overflow: ellipsis; }
-#status { height: auto; min-height: 1; max-height: 3; }
+#status { height: auto; min-height: 1; max-height: 6; }
 #head { background: $primary 40%; }
 #footer { color: $text-muted; background: $surface; }
 #error-bar { height: auto; max-height: 3; background: $error 30%; display: none; }
