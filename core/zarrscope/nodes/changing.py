@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from zarrscope.model.dtype import DataType
     from zarrscope.nodes.array import Array
     from zarrscope.nodes.create import CodecLike
+    from zarrscope.nodes.trash_record import Thrown
     from zarrscope.stores.dry_run import Operation
 
 
@@ -186,7 +187,7 @@ class ChangingHierarchy:
         from zarrscope.nodes.stored_array import StoredArray
 
         StoredArray(nodes.store, path, metadata).need_encoding()
-        _create(nodes, path, metadata, attributes or {}, overwrite)
+        undo = _create(nodes, path, metadata, attributes or {}, overwrite)
         began = time.monotonic()
         made = self.open_node(path)
         assert isinstance(made, Array)
@@ -198,6 +199,7 @@ class ChangingHierarchy:
             except BaseException:
                 with suppress(ZarrscopeError):  # the first error counts
                     self.erase(path)
+                    undo()
                 raise
         return made
 
@@ -378,16 +380,32 @@ def _create(
     metadata: ArrayMetadata | GroupMetadata,
     attributes: Mapping[str, Any],
     overwrite: bool,
-) -> None:
-    """Creates a node, in place of one that is there if `overwrite`."""
+) -> Callable[[], None]:
+    """Creates a node, in place of one that is there if `overwrite`. Returns a function that erases what was created,
+    and restores the former node from the trash. If it fails, it does so itself."""
     from zarrscope.nodes.edit import create_node, key_of
+    from zarrscope.nodes.new_documents import NewDocuments, erase_new
+
+    new: NewDocuments = {}
+    thrown: Thrown | None = None
+
+    def undo() -> None:
+        erase_new(nodes, new)
+        if overwrite:
+            take_back(nodes, thrown)
 
     if not overwrite:
-        create_node(nodes, path, metadata, attributes)
-        return
-    from zarrscope.nodes.overwrite import make_room
+        new.update(create_node(nodes, path, metadata, attributes))
+        return undo
+    from zarrscope.nodes.overwrite import make_room, take_back
 
     nodes.need_writing(key_of(nodes, path))  # it says more than the lock of a store that is read-only
-    with nodes.store.lock():
-        make_room(nodes, path, metadata, attributes)
-        create_node(nodes, path, metadata, attributes)
+    try:
+        with nodes.store.lock():
+            thrown = make_room(nodes, path, metadata, attributes)
+            new.update(create_node(nodes, path, metadata, attributes))
+    except BaseException:
+        with suppress(ZarrscopeError):  # the first error counts
+            undo()
+        raise
+    return undo

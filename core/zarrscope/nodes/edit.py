@@ -39,6 +39,7 @@ from zarrscope.model.storage import ABSENT
 from zarrscope.nodes.consolidated import follow
 from zarrscope.nodes.detect import document_limit, fetch
 from zarrscope.nodes.listing import nothing_at
+from zarrscope.nodes.new_documents import NewDocuments, erased_on_failure
 
 if TYPE_CHECKING:
     from zarrscope.nodes.context import NodeContext
@@ -47,8 +48,9 @@ if TYPE_CHECKING:
 # ---------------------------------------------------------------------------------------------- creating
 def create_node(
     hierarchy: NodeContext, path: str, metadata: ArrayMetadata | GroupMetadata, attributes: Mapping[str, Any]
-) -> None:
-    """Writes the documents of a new node, and of the groups above it that are missing. See Hierarchy.create_group."""
+) -> NewDocuments:
+    """Writes the documents of a new node, and of the groups above it that are missing, and returns them. None of them
+    is left if it fails. See Hierarchy.create_group."""
     hierarchy.need_writing(key_of(hierarchy, path))
     with hierarchy.store.lock():
         above = need_place(hierarchy, path)
@@ -63,9 +65,11 @@ def create_node(
         if metadata.kind == "array":
             need_nothing_beneath(hierarchy, path)
         documents = hierarchy.dialect.write(path, metadata, attributes)
-        create_groups(hierarchy, above)
-        _store_new(hierarchy, path, metadata.kind, documents)
+        with erased_on_failure(hierarchy) as new:
+            create_groups(hierarchy, above, new)
+            _store_new(hierarchy, path, metadata.kind, documents, new)
         hierarchy.forget()
+    return new
 
 
 def need_place(hierarchy: NodeContext, path: str, *, instead_of: str = "") -> list[str]:
@@ -115,19 +119,23 @@ def need_nothing_beneath(hierarchy: NodeContext, path: str) -> None:
             )
 
 
-def create_groups(hierarchy: NodeContext, paths: list[str]) -> None:
-    """Writes the documents of groups. The caller holds the lock for changing nodes. A group that others created
-    meanwhile is kept."""
+def create_groups(hierarchy: NodeContext, paths: list[str], new: NewDocuments) -> None:
+    """Writes the documents of groups, and adds them to `new`. The caller holds the lock for changing nodes. A group
+    that others created meanwhile is kept."""
     for path in paths:
         documents = hierarchy.dialect.write(path, GroupMetadata(hierarchy.dialect.name), {})
         try:
-            _store_new(hierarchy, path, "group", documents)
+            _store_new(hierarchy, path, "group", documents, new)
         except Conflict:
             continue
 
 
-def _store_new(hierarchy: NodeContext, path: str, kind: NodeKind, documents: Mapping[str, bytes]) -> None:
-    """Stores a document of attributes first, so that the node already has them when it appears."""
+def _store_new(
+    hierarchy: NodeContext, path: str, kind: NodeKind, documents: Mapping[str, bytes], new: NewDocuments
+) -> None:
+    """Stores a document of attributes first, so that the node already has them when it appears. `new` gets the
+    documents that were stored."""
+    stored = new.setdefault(path, {})
     first = hierarchy.dialect.attributes_at(path, kind)[0]
     for key, value in sorted(documents.items(), key=lambda item: item[0] != first):
         try:
@@ -138,6 +146,7 @@ def _store_new(hierarchy: NodeContext, path: str, kind: NodeKind, documents: Map
                 raise
             # There is no node and we hold the lock: a process was killed after it had stored these attributes.
             hierarchy.store.set(key, value, expect=left[1])
+        stored[key] = value
     follow(hierarchy, {**documents})
 
 

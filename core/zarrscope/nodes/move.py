@@ -36,6 +36,7 @@ from zarrscope.nodes.document_keys import DocumentKeys
 from zarrscope.nodes.edit import create_groups, erase_node, key_of, need_node, need_place, vanished, vanishing
 from zarrscope.nodes.folders import within
 from zarrscope.nodes.hierarchy_like import HierarchyLike
+from zarrscope.nodes.new_documents import NewDocuments, erased_on_failure
 from zarrscope.nodes.walk import Tree
 from zarrscope.runtime.threads import shared
 from zarrscope.runtime.tuning import VALUES_AT_ONCE
@@ -90,7 +91,7 @@ def copy(
     (`to` is not empty), Refused (`to` lies within `path`, its name is not allowed, or `target` has another dialect:
     convert instead), ReadOnly, Unreadable.
     """
-    return _Carrying(source._nodes, path, to, _nodes_of(target), replace, progress, cancelled).copy()
+    return _Carrying(source._nodes, path, to, (target or source)._nodes, replace, progress, cancelled).copy()
 
 
 def move(
@@ -109,7 +110,7 @@ def move(
     this node no longer exists afterwards. Also raises Conflict if others keep changing the node while it is moved; then
     nothing was erased.
     """
-    return _Carrying(source._nodes, path, to, _nodes_of(target), replace, progress, cancelled).move()
+    return _Carrying(source._nodes, path, to, (target or source)._nodes, replace, progress, cancelled).move()
 
 
 def rename(hierarchy: HierarchyLike, path: str, name: str) -> Moved:
@@ -118,10 +119,6 @@ def rename(hierarchy: HierarchyLike, path: str, name: str) -> Moved:
     if "/" in name:
         raise Refused(f"{name!r} is a path, not a name", advice="Move the node to give it another place.")
     return move(hierarchy, path, join_path(path.rpartition("/")[0], name))
-
-
-def _nodes_of(hierarchy: HierarchyLike | None) -> NodeContext | None:
-    return hierarchy._nodes if hierarchy is not None else None
 
 
 class _Cancelled(Exception):
@@ -140,7 +137,7 @@ class _Carrying:
         source: NodeContext,
         path: str,
         to: str,
-        target: NodeContext | None,
+        target: NodeContext,
         replace: bool,
         progress: Callable[[MoveProgress], None] | None,
         cancelled: Callable[[], bool],
@@ -149,7 +146,7 @@ class _Carrying:
         self.replace, self.progress, self.cancelled = replace, progress, cancelled
         self.dialect, self.kind = need_node(source, self.path)
         self.source = within(source, self.path, self.dialect)
-        self.target = within(target if target is not None else source, self.to, self.dialect)
+        self.target = within(target, self.to, self.dialect)
         self.own: dict[str, bytes] = {}
         """The node's own documents at the old place."""
         before, after = self.dialect.erase(self.path, self.kind), self.target.dialect.erase(self.to, self.kind)
@@ -186,8 +183,9 @@ class _Carrying:
                 advice="Choose another path.",
             )
 
-    def _make_room(self, moving: bool) -> None:
-        """Checks that the node is still there, checks or clears the new place, and creates missing groups above it."""
+    def _make_room(self, new: NewDocuments, *, moving: bool) -> None:
+        """Checks that the node is still there, checks or clears the new place, and creates missing groups above it,
+        whose documents are added to `new`."""
         self.dialect, self.kind = need_node(self.source, self.path)
         self.own = fetch(self.source.store, self.dialect.documents(self.path))
         same = moving and self.source.store.url == self.target.store.url
@@ -206,16 +204,17 @@ class _Carrying:
                     advice="Choose another path, or replace the data there. A copy may have stopped halfway.",
                 )
             erase_node(self.target, taken[0], self.to, taken[1])
-        create_groups(self.target, above)
+        create_groups(self.target, above, new)
 
     # ------------------------------------------------------------------ carrying out
     def copy(self) -> Moved:
         need_known_absence(self.source.store)
         self._check(moving=False)
-        with self.target.store.lock():
-            self._make_room(moving=False)
         try:
-            self._carry()
+            with erased_on_failure(self.target) as new:
+                with self.target.store.lock():
+                    self._make_room(new, moving=False)
+                self._carry()
         except _Cancelled:
             return self._result(cancelled=True)
         return self._result()
@@ -223,19 +222,21 @@ class _Carrying:
     def move(self) -> Moved:
         self._check(moving=True)
         notes, above = self._mentions(), vanishing(self.source, self.path)
-        with self._locks():
-            self._make_room(moving=True)
-            moved = self._renamed()
+        try:
+            with erased_on_failure(self.target) as new:
+                with self._locks():
+                    self._make_room(new, moving=True)
+                    moved = self._renamed()
+                if not moved:
+                    self._carry()
+                    try:
+                        self._settle()
+                    except _Cancelled:
+                        self._clear()
+                        raise
+        except _Cancelled:
+            return self._result(cancelled=True)
         if not moved:
-            try:
-                self._carry()
-                try:
-                    self._settle()
-                except _Cancelled:
-                    self._clear()
-                    raise
-            except _Cancelled:
-                return self._result(cancelled=True)
             self.target.store.bulk.flush()
             with self.source.store.lock():
                 self._need_same(fetch(self.source.store, self.dialect.documents(self.path)))

@@ -1,8 +1,8 @@
 """Erases a node so that another can be created in its place (`overwrite=True`).
 
 Everything that may prevent the new node is checked first. A folder with a trash keeps the old node there, so that it
-can be restored; elsewhere it is erased. The caller holds the store's lock and then creates the node. If its process is
-killed in between, nothing is at the path.
+can be restored; elsewhere it is erased. The caller holds the store's lock and then creates the node; if that fails, it
+restores the old one. If its process is killed in between, nothing is at the path.
 """
 
 from __future__ import annotations
@@ -14,14 +14,16 @@ from zarrscope.errors import NotFound, Refused, Unsupported
 from zarrscope.model.metadata import ArrayMetadata, GroupMetadata
 from zarrscope.nodes.context import NodeContext
 from zarrscope.nodes.edit import erase_node, need_node, need_place
-from zarrscope.nodes.trash import throw_away
-from zarrscope.stores.local.trash import writable_trash
+from zarrscope.nodes.trash import bring_back, throw_away
+from zarrscope.nodes.trash_record import Thrown
+from zarrscope.stores.local.trash import remove_empty_trash, writable_trash
 
 
 def make_room(
     nodes: NodeContext, path: str, metadata: ArrayMetadata | GroupMetadata, attributes: Mapping[str, Any]
-) -> None:
-    """Erases the node at `path`, if there is one, for the new node that `metadata` and `attributes` describe."""
+) -> Thrown | None:
+    """Erases the node at `path`, if there is one, for the new node that `metadata` and `attributes` describe. Returns
+    the entry of the trash that it got; None if none is needed or there is no trash."""
     if path == "/":
         raise Refused(
             "The root is the hierarchy itself, which is not overwritten",
@@ -33,11 +35,20 @@ def make_room(
     try:
         dialect, kind = need_node(nodes, path, remains=True)
     except NotFound:
-        return
+        return None
     if writable_trash(nodes.store):
         try:
-            throw_away(nodes, path)
-            return
+            return throw_away(nodes, path)
         except Unsupported:  # a part of the node lies on another disk
             pass
     erase_node(nodes, dialect, path, kind)
+    return None
+
+
+def take_back(nodes: NodeContext, thrown: Thrown | None) -> None:
+    """Restores the former node after the new one could not be created. The caller does not hold the store's lock: under
+    it, erased folders are only put aside, so that the trash would not be empty."""
+    if thrown is not None:
+        bring_back(nodes, thrown.id)
+    else:
+        remove_empty_trash(nodes.store)

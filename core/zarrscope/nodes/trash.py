@@ -22,20 +22,26 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from zarrscope.dialects import Dialect, dialect_named
-from zarrscope.errors import Conflict, Refused, Unsupported, ZarrscopeError
+from zarrscope.errors import Conflict, Refused, Unreadable, Unsupported, ZarrscopeError
 from zarrscope.model.node_path import clean_path
 from zarrscope.model.storage import ABSENT, never
 from zarrscope.nodes.consolidated import documents_beneath, follow, has_copies
 from zarrscope.nodes.context import NodeContext
 from zarrscope.nodes.edit import create_groups, key_of, need_node, need_place, vanished, vanishing
 from zarrscope.nodes.hierarchy_like import HierarchyLike
+from zarrscope.nodes.new_documents import erased_on_failure
 from zarrscope.nodes.trash_record import RECORD, STORED, Thrown, files_of, listed, read
 from zarrscope.stores.dry_run import DryRunStore
+from zarrscope.stores.local.failures import FULL
 from zarrscope.stores.local.trash import remove_empty_trash, trash_store, writable_trash
 from zarrscope.stores.store import Store
 
 __all__ = ["Thrown", "available", "empty", "entries", "identify", "place", "put", "restore"]
 
+NO_ROOM = (
+    "Nothing was changed. The disk is full, and the trash needs a little room: make room, then try again, or erase the "
+    "node for good."
+)
 _ID = re.compile(r"\d{8}-\d{6}-\d{6}")
 
 
@@ -109,24 +115,30 @@ def throw_away(nodes: NodeContext, path: str) -> Thrown:
     if path == "/":
         raise Refused("The root is the hierarchy itself", store=nodes.url, advice="Move the folder itself.")
     trash = _need_trash(nodes.store)
-    with nodes.store.lock():
-        dialect, kind = need_node(nodes, path, remains=True)
-        above = vanishing(nodes, path)
-        moment = datetime.now(UTC)
-        erasure = dialect.erase(path, kind)
-        thrown = Thrown(
-            f"{moment:%Y%m%d-%H%M%S-%f}",
-            path,
-            kind,
-            moment.isoformat(timespec="seconds"),
-            dialect.name,
-            keys=tuple(sorted(erasure.keys, key=lambda key: key not in dialect.documents(path))),
-            prefixes=erasure.prefixes,
-            implicit=tuple(above),
-        )
-        _Carrier(nodes, trash, thrown, dialect, path).away()
-        _forget(nodes, path)
-        follow(nodes, {}, gone=((*thrown.keys, *dialect.documents(path)), thrown.prefixes))
+    try:
+        with nodes.store.lock():
+            dialect, kind = need_node(nodes, path, remains=True)
+            above = vanishing(nodes, path)
+            moment = datetime.now(UTC)
+            erasure = dialect.erase(path, kind)
+            thrown = Thrown(
+                f"{moment:%Y%m%d-%H%M%S-%f}",
+                path,
+                kind,
+                moment.isoformat(timespec="seconds"),
+                dialect.name,
+                keys=tuple(sorted(erasure.keys, key=lambda key: key not in dialect.documents(path))),
+                prefixes=erasure.prefixes,
+                implicit=tuple(above),
+            )
+            _Carrier(nodes, trash, thrown, dialect, path).away()
+            _forget(nodes, path)
+            follow(nodes, {}, gone=((*thrown.keys, *dialect.documents(path)), thrown.prefixes))
+    except BaseException as error:
+        _tidy(nodes.store)  # without the lock: under it, erased folders are only put aside
+        if isinstance(error, Unreadable) and error.errno in FULL:
+            error.advice = NO_ROOM
+        raise
     return replace(thrown, place=files_of(trash, thrown.id), notes=vanished(nodes, above))
 
 
@@ -213,7 +225,11 @@ def restore(hierarchy: HierarchyLike, id: str, to: str | None = None) -> Thrown:
     ...     restore(h, put(h, "/old").id, "/older").path
     '/older'
     """
-    nodes = hierarchy._nodes
+    return bring_back(hierarchy._nodes, id, to)
+
+
+def bring_back(nodes: NodeContext, id: str, to: str | None = None) -> Thrown:
+    """See `restore`, for the context of a hierarchy."""
     trash = _need_trash(nodes.store)
     thrown = read(trash, id)
     path = clean_path(to) if to is not None else thrown.path
@@ -230,8 +246,9 @@ def restore(hierarchy: HierarchyLike, id: str, to: str | None = None) -> Thrown:
         carrier = _Carrier(nodes, trash, thrown, dialect, path)
         carrier.need_room()
         above = need_place(nodes, path) if len(nodes.dialects) == 1 else []
-        create_groups(nodes, [each for each in above if each not in thrown.implicit])
-        carrier.back()
+        with erased_on_failure(nodes) as new:
+            create_groups(nodes, [each for each in above if each not in thrown.implicit], new)
+            carrier.back()
         _forget(nodes, path)
         if has_copies(nodes, path):
             follow(nodes, {**documents_beneath(nodes, path)})

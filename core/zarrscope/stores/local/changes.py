@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 
 from zarrscope.errors import ZarrscopeError
 from zarrscope.stores.local.failures import NOTHING_THERE
@@ -12,7 +12,7 @@ from zarrscope.stores.local.folder import Folder
 from zarrscope.stores.local.locks import folder_lock
 from zarrscope.stores.local.names import is_link, is_temporary
 from zarrscope.stores.local.removal import removal_at_the_end, remove_folder
-from zarrscope.stores.local.replace import make_folders, patiently
+from zarrscope.stores.local.replace import make_folders, patiently, remove_made
 from zarrscope.stores.local.spelling import ONE_NAME, check_spelling
 from zarrscope.stores.local.temporaries import is_stale_temporary, only_temporaries, remove
 
@@ -26,12 +26,7 @@ def changing(store: Folder) -> Iterator[None]:
         try:
             yield
         finally:
-            if made:  # if nothing was stored, remove the folders that were made
-                folder = store._base
-                with suppress(OSError):
-                    for _ in made:
-                        os.rmdir(folder)
-                        folder = os.path.dirname(folder)
+            remove_made(made)  # succeeds if nothing was stored
 
 
 def _enter(store: Folder, held: ExitStack) -> list[str]:

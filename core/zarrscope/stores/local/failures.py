@@ -15,7 +15,7 @@ KEPT = "A value that was there before is still there."
 NO_VALUE = "This value was not stored, and there was none before."
 FULL_DISK = "The disk is full: make room, then try again."
 UNPROTECT = "Remove the protection, or ask for the right to write there"
-_FULL = (errno.ENOSPC, errno.EDQUOT)
+FULL = (errno.ENOSPC, errno.EDQUOT)
 _IN_USE = {32, 33}
 """Windows error numbers for files that are open elsewhere: sharing and lock violations."""
 
@@ -92,7 +92,7 @@ def unwritten(error: OSError, path: str) -> ZarrscopeError:
 def is_full(error: BaseException) -> bool:
     """Whether a database failed because its disk is full, from the number or the words of its error."""
     number = getattr(error, "errno", None)
-    return number in _FULL or any(os.strerror(each) in str(error) for each in _FULL)
+    return number in FULL or any(os.strerror(each) in str(error) for each in FULL)
 
 
 def full_disk(error: BaseException, act: str, *, store: str, key: str | None) -> Unreadable:

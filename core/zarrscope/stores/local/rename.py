@@ -13,9 +13,9 @@ from contextlib import suppress
 from typing import Any
 
 from zarrscope.errors import Conflict, NotFound, ReadOnly, Unreadable, Unsupported
-from zarrscope.stores.local.failures import DENIED, to_be_allowed
+from zarrscope.stores.local.failures import DENIED, FULL, FULL_DISK, to_be_allowed
 from zarrscope.stores.local.paths import plain
-from zarrscope.stores.local.replace import patiently, sync_folder
+from zarrscope.stores.local.replace import make_folders, patiently, remove_made, sync_folder
 
 _TAKEN = {errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR, errno.EISDIR}
 _APART = {errno.EXDEV, errno.EMLINK, errno.EOPNOTSUPP, errno.EINVAL}
@@ -41,14 +41,15 @@ def move_folder(folder: str, to: str, *, store: str, prefix: str, sync: bool = T
     Raises Conflict (`to` is not empty), NotFound (`folder` does not exist), Unsupported (`to` is on another file
     system), ReadOnly, Unreadable.
     """
-    above = os.path.dirname(to)
+    above, made = os.path.dirname(to), list[str]()
     try:
-        os.makedirs(above, exist_ok=True)
+        made = make_folders(above)
         if sys.platform == "win32":
             with suppress(OSError):
                 os.rmdir(to)  # removes an empty folder, over which only POSIX renames
         patiently(lambda: os.rename(folder, to), lambda: not os.path.lexists(to))
     except OSError as error:
+        remove_made(made)
         place: dict[str, Any] = {"store": store, "key": prefix}
         if error.errno in _TAKEN:
             raise Conflict("Something is stored there already", advice="Choose another name.", **place) from error
@@ -59,6 +60,9 @@ def move_folder(folder: str, to: str, *, store: str, prefix: str, sync: bool = T
                 "The folder cannot be moved there in one step", feature="moving a folder", **place
             ) from error
         reason = error.strerror or str(error)
+        if error.errno in FULL:
+            advice = f"Nothing was changed. {FULL_DISK}"
+            raise Unreadable(f"The folder could not be moved: {reason}", advice=advice, **place) from error
         advice = f"Nothing was changed. {to_be_allowed(error, 'a file in it')}, or choose another place."
         if error.errno in DENIED:
             raise ReadOnly(f"The folder could not be moved: {reason}", advice=advice, **place) from error

@@ -25,20 +25,34 @@ ACCESS_LIST = "system.posix_acl_access"
 
 
 def make_folders(folder: str) -> list[str]:
-    """Makes `folder` and the folders above it. Returns the existing folders in which a new one was made."""
-    missing = []
+    """Makes `folder` and the missing folders above it. Returns those that it made, the innermost first; none of them is
+    left if it fails."""
+    missing, made = list[str](), list[str]()
     while not os.path.isdir(folder):
         missing.append(folder)
         parent = os.path.dirname(folder)
         if parent == folder:
             break
         folder = parent
-    for each in reversed(missing):
-        with suppress(FileExistsError):
-            os.mkdir(each)
-        if not os.path.isdir(each) and os.path.lexists(each):
-            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), each)
-    return [os.path.dirname(each) for each in missing]
+    try:
+        for each in reversed(missing):
+            with suppress(FileExistsError):
+                os.mkdir(each)
+                made.insert(0, each)
+            if not os.path.isdir(each) and os.path.lexists(each):
+                raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), each)
+    except BaseException:
+        remove_made(made)
+        raise
+    return made
+
+
+def remove_made(folders: Sequence[str]) -> None:
+    """Removes folders that were made for something that could not be stored, the innermost first; those in which others
+    have stored something stay."""
+    with suppress(OSError):
+        for each in folders:
+            os.rmdir(each)
 
 
 def write(handle: int, parts: Sequence[Buffer]) -> None:

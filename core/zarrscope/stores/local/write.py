@@ -22,7 +22,7 @@ from zarrscope.stores.local.failures import UNPROTECT
 from zarrscope.stores.local.linux import nameless
 from zarrscope.stores.local.locks import folder_lock, mark
 from zarrscope.stores.local.names import is_link, is_temporary
-from zarrscope.stores.local.replace import flush, keep, make_folders, rename_over, sync_folder, write
+from zarrscope.stores.local.replace import flush, keep, make_folders, remove_made, rename_over, sync_folder, write
 from zarrscope.stores.local.spelling import ONE_NAME, check_spelling
 from zarrscope.stores.local.temporaries import begin, new_name, sweep
 
@@ -42,12 +42,25 @@ def put(store: Folder, key: str, parts: Sequence[Buffer], expect: Version | None
 
     Raises Conflict (the stored value is not the expected one), Refused, ReadOnly, Unreadable.
     """
-    if expect is None and not lasting and _store_nameless(store, key, parts):
-        return
+    made: list[str] = []
+    try:
+        if expect is None and not lasting and _store_nameless(store, key, parts, made):
+            return
+        _put(store, key, parts, expect, lasting, made)
+    except BaseException:
+        remove_made(made)
+        raise
+
+
+def _put(
+    store: Folder, key: str, parts: Sequence[Buffer], expect: Version | None, lasting: bool, made: list[str]
+) -> None:
+    """Like `put`, for a file that has a temporary name first. `made` gets the folders that are made, the innermost
+    first."""
     path = _target(store, key)
     for attempt in range(20):
         try:
-            _replace(store, path, key, parts, expect, lasting)
+            _replace(store, path, key, parts, expect, lasting, made)
             return
         except ZarrscopeError:
             raise
@@ -91,8 +104,9 @@ def _target(store: Folder, key: str) -> str:
     return path
 
 
-def _store_nameless(store: Folder, key: str, parts: Sequence[Buffer]) -> bool:
-    """Stores a value in a file that has no name until it is complete. Returns False if that is not possible.
+def _store_nameless(store: Folder, key: str, parts: Sequence[Buffer], made: list[str]) -> bool:
+    """Stores a value in a file that has no name until it is complete. Returns False if that is not possible. `made`
+    gets the folders that are made, the innermost first.
 
     The reason, such as a link in the path, is not examined: `_replace` is tried next, and raises the error if it fails
     too.
@@ -110,7 +124,7 @@ def _store_nameless(store: Folder, key: str, parts: Sequence[Buffer]) -> bool:
         handle = make(place)
         if handle == -errno.ENOENT:
             store._path(key)  # raises before a folder is made at the target of a link
-            make_folders(folder)
+            made[:0] = make_folders(folder)
             handle = make(place)
         if handle < 0:
             store._nameless = handle not in _NO_NAMELESS
@@ -137,17 +151,22 @@ def _store_nameless(store: Folder, key: str, parts: Sequence[Buffer]) -> bool:
 
 
 def _replace(
-    store: Folder, path: str, key: str, parts: Sequence[Buffer], expect: Version | None, lasting: bool
+    store: Folder,
+    path: str,
+    key: str,
+    parts: Sequence[Buffer],
+    expect: Version | None,
+    lasting: bool,
+    made: list[str],
 ) -> None:
     folder = os.path.dirname(path)
     sweep(folder)
-    made: list[str] = []
     try:
         unfinished, handle = begin(folder)
     except FileNotFoundError:
         if expect is not None:  # a hierarchy that was moved away gets no new, empty folder in its former place
             _expected(store, key, expect)
-        made = make_folders(folder)
+        made[:0] = make_folders(folder)
         unfinished, handle = begin(folder)
     with _gone_on_failure(unfinished):
         try:
@@ -162,7 +181,7 @@ def _replace(
             if handle >= 0:
                 os.close(handle)
     if lasting:
-        for each in (folder, *made):
+        for each in dict.fromkeys((folder, *map(os.path.dirname, made))):
             sync_folder(each)
 
 

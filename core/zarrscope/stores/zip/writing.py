@@ -29,7 +29,7 @@ from weakref import WeakSet
 from zarrscope.errors import Conflict, Refused, ZarrscopeError
 from zarrscope.runtime.tuning import SYSTEM_CALL_BYTES
 from zarrscope.stores.local.locks import folder_lock
-from zarrscope.stores.local.replace import flush, make_folders
+from zarrscope.stores.local.replace import flush, make_folders, remove_made
 from zarrscope.stores.local.temporaries import begin
 from zarrscope.stores.zip.directory import (
     CENTRAL,
@@ -271,9 +271,13 @@ def create(path: str, ome: bool) -> None:
 @contextmanager
 def locked_folder(folder: str) -> Iterator[None]:
     """Holds the lock of the folder of an archive, and makes the folder if it is missing."""
-    make_folders(folder)
-    with folder_lock(folder):
-        yield
+    made = make_folders(folder)
+    try:
+        with folder_lock(folder):
+            yield
+    except BaseException:
+        remove_made(made)
+        raise
 
 
 class _Settling(Protocol):
