@@ -29,6 +29,8 @@ class WebServer:
         self.tags = False
         """Whether answers state e-tags."""
         self.faults: dict[str, list[int | str]] = {}
+        self.pauses: dict[str, int] = {}
+        """Key → the seconds for which its requests are told to wait (429, Retry-After), while it is in here."""
         self.redirects: dict[str, str] = {}
         self.asked: list[tuple[str, str | None]] = []
         """(key with its query, Range header) of each request."""
@@ -130,6 +132,9 @@ def web_server(values: MutableMapping[str, bytes] | None = None) -> Iterator[Web
                 self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                 self.connection.close()
                 self.close_connection = True
+                return
+            if (pause := next((s for each, s in state.pauses.items() if key.startswith(each)), None)) is not None:
+                self.answer(429, b"too many", {"Retry-After": str(pause)})
                 return
             if isinstance(fault, int):
                 self.answer(fault, b"a fault", {})

@@ -51,6 +51,37 @@ class PendingRequest(NamedTuple):
     """For a lock, the process that holds it."""
 
 
+class RequestedPause(NamedTuple):
+    """A pause before the next request, for which a server has asked (Retry-After)."""
+
+    seconds: float
+    """The seconds for which it asked."""
+    until: float
+    """The time of `time.monotonic` at which the pause ends."""
+
+
+_pauses: list[tuple[str, RequestedPause]] = []
+"""The pauses that requests keep at present, with the address of their store."""
+
+
+@contextmanager
+def pausing(place: str, seconds: float) -> Iterator[None]:
+    """Names the pause that a request to the store `place` keeps within the block."""
+    told = (place, RequestedPause(seconds, time.monotonic() + seconds))
+    _pauses.append(told)
+    try:
+        yield
+    finally:
+        _pauses.remove(told)
+
+
+def requested_pause(place: str) -> RequestedPause | None:
+    """The pause for which a server has asked a request to the store `place`, or to the store of an archive there; the
+    one that ends last. None if no request pauses."""
+    found = [pause for where, pause in [*_pauses] if where in place]
+    return max(found, key=lambda pause: pause.until, default=None)
+
+
 class ReadJob:
     """A job that only reads: it names the request that it waits for, and can be stopped."""
 

@@ -27,6 +27,7 @@ from zarrscope.errors import Denied, NotFound, Refused, Unreadable, Unsupported
 from zarrscope.errors.installing import how_to_install
 from zarrscope.model.storage import ByteRange
 from zarrscope.runtime.tuning import IN_FLIGHT
+from zarrscope.runtime.waits import pausing
 from zarrscope.stores import web_index
 from zarrscope.stores.body import (
     EMPTY,
@@ -287,7 +288,8 @@ class HTTPStore(RemoteStore):
                 advice = f"The server asks to wait {told_in_words(asks_for)}: try again then."
             if attempt >= attempts or waited > self.network.patience:
                 raise Unreadable(why, store=self.url, key=key or None, advice=advice)
-            await asyncio.sleep(pause)
+            with pausing(self.url, pause) if asks_for else nullcontext():
+                await asyncio.sleep(pause)
         await self._raise_denied(denied.located(store=self.url, key=key or None))
         return None
 

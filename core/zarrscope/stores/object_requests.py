@@ -17,6 +17,7 @@ import os
 import re
 import time
 from collections.abc import Awaitable, Callable, Hashable
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -26,6 +27,7 @@ from zarrscope.errors import Denied, NotFound, Refused, Unreadable, Unsupported,
 from zarrscope.errors.confidential import cause, conceal, public_options
 from zarrscope.errors.installing import how_to_install
 from zarrscope.runtime.memo import Memo
+from zarrscope.runtime.waits import pausing
 from zarrscope.stores import google_keys
 from zarrscope.stores.address_options import split_options
 from zarrscope.stores.credentials import SERVICES, BucketLogin, GivenKeys, logins, no_keys, not_used, passed_over
@@ -255,7 +257,7 @@ class BucketRequests(RemoteStore):
                     if await self._another_login(error, tried, known, again=first == self._found_logins, lists=lists):
                         continue
                 elif attempt < self._attempts(error, failed, attempt, harmless=harmless, lists=lists):
-                    pause = self.network.pause_after(attempt)
+                    pause, asked_for = self.network.pause_after(attempt), 0.0
                     if status_of(error) in _TOO_MANY:
                         self._narrow(width)
                         asked_for = await self._pause_asked_for(key)
@@ -268,7 +270,8 @@ class BucketRequests(RemoteStore):
                     waited += pause
                     if waited <= self.network.patience:
                         attempt += 1
-                        await asyncio.sleep(pause)
+                        with pausing(self.url, pause) if asked_for else nullcontext():
+                            await asyncio.sleep(pause)
                         continue
                 raise failed from cause(error)
             self._succeeded()

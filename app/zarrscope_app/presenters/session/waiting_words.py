@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
+
 from zarrscope.errors import Unreadable
-from zarrscope.runtime.waits import LockHolder, PendingRequest
+from zarrscope.runtime.waits import LockHolder, PendingRequest, requested_pause
 from zarrscope_app.presenters.request_names import host_of, requested, shortened
 from zarrscope_app.presenters.strings import clean
 
@@ -14,10 +16,21 @@ def waiting(url: str, key: str, seconds: float, ends: str = "Esc") -> str:
     return f"Waiting {seconds:.0f} s for {requested(url, key)} · {ends} stops"
 
 
+def asked_to_wait(url: str, key: str, seconds: float, left: float, ends: str = "Esc") -> str:
+    """The sentence about a request that is sent again after a pause for which the server has asked: "10.0.0.1:8000 asks
+    to wait 30 s, 27 s left: zarr.json · Esc stops"."""
+    what = f": {shortened(key)}" if key else ""
+    return f"{host_of(url)} asks to wait {seconds:.0f} s, {max(1.0, left):.0f} s left{what} · {ends} stops"
+
+
 def waiting_for(wait: PendingRequest, url: str, seconds: float, ends: str = "Esc") -> str:
-    """The sentence about a request without an answer, or about a lock: "Waiting 4 s to write a/zarr.json: process 4711
-    (python3), which is stopped, has locked the folder · Esc stops". `url`: of the hierarchy."""
+    """The sentence about a request without an answer, or that the server asks to send later; or about a lock: "Waiting
+    4 s to write a/zarr.json: process 4711 (python3), which is stopped, has locked the folder · Esc stops". `url`: of
+    the hierarchy."""
     if wait.holder is None:
+        pause = requested_pause(wait.place or url)
+        if pause is not None:
+            return asked_to_wait(wait.place or url, wait.key, pause.seconds, pause.until - time.monotonic(), ends)
         return waiting(wait.place or url, wait.key, seconds, ends)
     written = f"to write {shortened(wait.key)}" if wait.key else "to write"
     return f"Waiting {seconds:.0f} s {written}: {holds(wait.holder)} has locked {host_of(wait.place)} · {ends} stops"
