@@ -78,6 +78,32 @@ def test_a_line_of_the_terminal_is_an_answer_too(volume: str, workspace: Workspa
     mailbox.run_until(lambda: session.state.status is SessionStatus.READY)
 
 
+@pytest.mark.parametrize("answer", ["profile=lab", {"profile": "lab"}])
+def test_the_server_stays_if_only_a_profile_is_answered(
+    answer: Any, volume: str, moto: str, workspace: Workspace, mailbox: Mailbox
+) -> None:
+    session = workspace.open(volume)
+    mailbox.run_until(lambda: session.state.status is SessionStatus.FAILED)
+    session.use_credentials(answer)
+    mailbox.run_until(lambda: session.state.status is SessionStatus.READY)
+    assert f"endpoint={moto}" in session.url
+    assert "region=us-east-1" in session.url
+
+
+def test_a_server_that_is_emptied_is_the_own_one_of_the_service(
+    volume: str, workspace: Workspace, mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = workspace.open(volume)
+    mailbox.run_until(lambda: session.state.status is SessionStatus.FAILED)
+    opened: list[str] = []
+    monkeypatch.setattr(type(session), "_open_with", lambda self, url: opened.append(url))
+    session.use_credentials("endpoint= region= profile=lab")
+    (url,) = opened
+    assert "profile=lab" in url
+    assert "endpoint" not in url
+    assert "region" not in url
+
+
 def test_answers_go_into_the_address() -> None:
     url = "s3://b/x.zarr?anon=1::g"
     assert answered(url, {"anon": "", "profile": " lab "}) == "s3://b/x.zarr?profile=lab::g"
@@ -86,7 +112,7 @@ def test_answers_go_into_the_address() -> None:
         answered(url, {"endpoint": "host:9000"})
     with pytest.raises(Refused, match="no setting 'key'"):
         answered(url, {"key": "AKIA"})
-    assert values_of("region=r  anon=1") == {"profile": "", "endpoint": "", "region": "r", "anon": "1"}
+    assert values_of("region=r  anon=1") == {"region": "r", "anon": "1"}
 
 
 def test_buckets_and_web_servers_are_asked_about() -> None:

@@ -66,6 +66,8 @@ _FIELDS = (
     CredentialsField("region", "Region", "", "eu-west-1; found out where it is left empty"),
     CredentialsField("anon", "Without credentials, as for public buckets", "", yes_or_no=True),
 )
+_OF_PLACE = ("endpoint", "region")
+"""The fields that say where the bucket is: an answer about other credentials need not name them again."""
 _OF_S3 = ("profile", "region")
 _ADDRESS = CredentialsField(
     "address", "Address", "", "The same place with a new token, or https://user:password@host/…"
@@ -142,11 +144,10 @@ def answered(url: str, values: Mapping[str, str]) -> str:
 
 
 def values_of(line: str) -> dict[str, str]:
-    """The values in a line: "profile=lab anon=1"; other fields get "". Raises Refused for a text of another
-    form."""
+    """The values that a line names: "profile=lab anon=1". Raises Refused for a text of another form."""
     if line.strip().startswith("address="):
         return {"address": line.strip().removeprefix("address=")}
-    found = {each.name: "" for each in _FIELDS}
+    found: dict[str, str] = {}
     for word in line.split():
         name, equals, value = word.partition("=")
         if not equals:
@@ -209,14 +210,16 @@ class AsksCredentials(SessionPart):
         return next((each.tried for each in reversed(self.problems.items) if each.tried), told)
 
     def use_credentials(self, values: Mapping[str, str] | str) -> None:
-        """Opens the hierarchy again with the credentials that the person typed: a value for each field by name, or all
-        in one line. An invalid answer is shown as a problem."""
+        """Opens the hierarchy again with the credentials that the person typed: values of fields by name, or all in one
+        line. A profile that is not named is not used; the server and region that are not named stay. An invalid answer
+        is shown as a problem."""
         question = self.credentials
         if question is None:
             return
         try:
             found = values_of(values) if isinstance(values, str) else values
-            url = answered(self.url, {**{each.name: "" for each in question.fields}, **found})
+            unnamed = {each.name: each.value if each.name in _OF_PLACE else "" for each in question.fields}
+            url = answered(self.url, {**unnamed, **found})
         except ZarrscopeError as error:
             self._refuse(error)
             return
