@@ -9,6 +9,7 @@ Documentation of the layout: https://zarr.readthedocs.io/en/v2.18.3/api/storage.
 
 from __future__ import annotations
 
+import errno
 import os
 import threading
 from collections.abc import Iterator, MutableMapping
@@ -22,6 +23,7 @@ from zarrscope.errors import NotEmpty, NotFound, Refused, Unreadable, Unsupporte
 from zarrscope.model.storage import Version
 from zarrscope.stores.file_address import nearest
 from zarrscope.stores.local.failures import full_disk, is_full
+from zarrscope.stores.local.lock_holders import locked, other_writer
 from zarrscope.stores.mapping import MappingStore
 from zarrscope.stores.one_per_file import OnePerFile
 from zarrscope.stores.registry import Mode, StoreOptions
@@ -32,6 +34,10 @@ if TYPE_CHECKING:
     from dbm import _Database
 
     from zarrscope.model.storage import Buffer
+
+
+_BUSY = (errno.EAGAIN, errno.EWOULDBLOCK)
+"""The errors of dbm.gnu for a file that another process has locked; it does not wait."""
 
 
 class DbmFile(MutableMapping[str, bytes]):
@@ -238,6 +244,10 @@ class DbmStore(MappingStore):
     def _failed(self, error: Exception, key: str | None = None) -> Unreadable:
         if is_full(error) or "disk is full" in str(error):  # dbm.sqlite3 passes on the words of SQLite
             return full_disk(error, "written", store=self.url, key=key)
+        if getattr(error, "errno", None) in _BUSY or "is locked" in str(error):  # dbm.gnu; the words of SQLite
+            path = self._file.path
+            holder = other_writer(*(path + ending for ending in ("", ".db", ".dir", ".pag", "-shm")))
+            return locked(f"the file {os.path.basename(path)}", holder).located(store=self.url, key=key)
         return Unreadable(
             f"The file cannot be used: {error}",
             store=self.url,

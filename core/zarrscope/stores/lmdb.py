@@ -1,9 +1,9 @@
 """An LMDB environment as a store: lmdb:///folder/name.lmdb, in the layout of zarr-python 2's LMDBStore.
 
 Keys are stored in UTF-8 in the environment's unnamed database. The comparison with `expect` and the storing are one
-transaction, and other processes that write wait for its end. All stores of this process on one folder share one
-environment, because LMDB allows a process to open it only once. A Reader does not copy values: it gives access to them
-in the memory map, within one read transaction that it renews (bench "databases").
+transaction, and other processes that write wait for its end (lmdb_writers.py). All stores of this process on one folder
+share one environment, because LMDB allows a process to open it only once. A Reader does not copy values: it gives
+access to them in the memory map, within one read transaction that it renews (bench "databases").
 Documentation of the layout: https://zarr.readthedocs.io/en/v2.18.3/api/storage.html#zarr.storage.LMDBStore
 """
 
@@ -22,9 +22,12 @@ from zarrscope.errors import NotEmpty, NotFound, Refused, Unreadable, ZarrscopeE
 from zarrscope.model.buffers import Arena
 from zarrscope.model.storage import Buffer, ByteRange, Entry, Version
 from zarrscope.runtime.tuning import LMDB_PAGE
+from zarrscope.runtime.waits import waiting_for_lock
 from zarrscope.stores.file_address import nearest
 from zarrscope.stores.keys import check_key, too_large
+from zarrscope.stores.lmdb_writers import WritersMutex
 from zarrscope.stores.local.failures import full_disk, is_full
+from zarrscope.stores.local.lock_holders import locked
 from zarrscope.stores.one_per_file import OnePerFile
 from zarrscope.stores.registry import Mode, StoreOptions
 from zarrscope.stores.store import Store
@@ -41,6 +44,8 @@ if TYPE_CHECKING:
 RENEWED_SECONDS = 1.0
 """The age in seconds after which a Reader renews its transaction: LMDB cannot reuse old pages while a transaction
 lasts."""
+WAIT = 30.0
+"""Seconds to wait while another process writes into the environment."""
 MOST = 1 << 30 if sys.platform == "win32" else 1 << 40
 """Bytes of address space for the memory map, which is the largest size of a database. On Windows the file gets this
 size as soon as it is opened."""
@@ -54,6 +59,8 @@ class Environment:
     def __init__(self, path: str) -> None:
         self.path = path
         self._open: Database | None = None
+        self.writers: WritersMutex | None = None
+        """The mutex of writers while the environment is open for writing."""
         self._transactions = 0
         """The number of transactions. LMDB crashes if the environment is closed while another thread uses one."""
         self._unwanted = False
@@ -77,6 +84,7 @@ class Environment:
                     sync=False,  # `flush` syncs; until then a crash may lose the latest writes but corrupts nothing
                     meminit=False,
                 )
+                self.writers = WritersMutex(self.path) if writable else None
                 self._unwanted = False
             return self._open
 
@@ -89,7 +97,9 @@ class Environment:
     def _close_unused(self) -> None:
         if self._open is not None and not self._transactions:
             self._open.close()
-            self._open = None
+            if self.writers is not None:
+                self.writers.close()
+            self._open = self.writers = None
 
     def join(self) -> None:
         """Counts a transaction that is to begin: the environment stays open until it has ended (`leave`)."""
@@ -194,10 +204,29 @@ class LMDBStore(Store):
         with self._answers(key):
             self._environment.join()
             try:
-                with self._environment.opened().begin(write=write, buffers=True) as transaction:
+                database = self._environment.opened()
+                if write:
+                    self._await_writers(key)
+                with database.begin(write=write, buffers=True) as transaction:
                     yield transaction
             finally:
                 self._environment.leave()
+
+    def _await_writers(self, key: str | None) -> None:
+        """Waits while another process writes, as far as the system tells, in short steps, so that a person can end the
+        wait. Raises Unreadable if it takes too long."""
+        writers = self._environment.writers
+        if writers is None or not writers.is_locked:
+            return
+        path, deadline, pause = self._environment.path, time.monotonic() + WAIT, 0.0005
+        with waiting_for_lock(path, key or "", lambda: writers.holder) as wait:
+            while writers.is_locked:
+                if time.monotonic() > deadline:
+                    name = f"the environment {os.path.basename(path)}"
+                    raise locked(name, writers.holder).located(store=self.url, key=key)
+                wait.check()
+                time.sleep(pause)
+                pause = min(2 * pause, 0.02)
 
     @contextmanager
     def _answers(self, key: str | None) -> Iterator[None]:

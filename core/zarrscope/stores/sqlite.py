@@ -22,10 +22,11 @@ from zarrscope.errors import NotEmpty, NotFound, Refused, Unreadable
 from zarrscope.model.storage import ByteRange, Entry, Version
 from zarrscope.runtime.interrupts import LOOK_SECONDS
 from zarrscope.runtime.tuning import SQLITE_PAGE
-from zarrscope.runtime.waits import waiting_for_lock
+from zarrscope.runtime.waits import LockHolder, waiting_for_lock
 from zarrscope.stores.file_address import nearest
 from zarrscope.stores.keys import check_key, too_large
 from zarrscope.stores.local.failures import full_disk
+from zarrscope.stores.local.lock_holders import locked, other_writer
 from zarrscope.stores.registry import Mode, StoreOptions
 from zarrscope.stores.store import Store
 from zarrscope.stores.value_reader import Reader
@@ -148,12 +149,8 @@ class SQLiteStore(Store):
             if _is_full(error):
                 raise full_disk(error, "written", store=self.url, key=key) from error
             if _is_busy(error):
-                raise Unreadable(
-                    f"Another program has locked the database {os.path.basename(self._path)}",
-                    store=self.url,
-                    key=key,
-                    advice="Wait until that program is done, or close it, then try again.",
-                ) from error
+                name = f"the database {os.path.basename(self._path)}"
+                raise locked(name, self._holder()).located(store=self.url, key=key) from error
             raise Unreadable(
                 f"The database failed: {error}",
                 store=self.url,
@@ -253,13 +250,16 @@ class SQLiteStore(Store):
                 raise
         return Version.of(value)
 
+    def _holder(self) -> LockHolder:
+        """The process that writes into the database, as far as the system tells; SQLite itself does not."""
+        return other_writer(self._path, f"{self._path}-shm")
+
     def _begin(self, database: sqlite3.Connection, key: str) -> None:
-        """Begins to write. While another program writes, it waits in short steps, so that a person can end the wait.
-        SQLite does not tell which process that is."""
+        """Begins to write. While another program writes, it waits in short steps, so that a person can end the wait."""
         end = time.monotonic() + WAIT
         database.execute(f"PRAGMA busy_timeout = {1000 * LOOK_SECONDS:.0f}")
         try:
-            with waiting_for_lock(self._path, key) as wait:
+            with waiting_for_lock(self._path, key, self._holder) as wait:
                 while True:
                     try:
                         database.execute("BEGIN IMMEDIATE")

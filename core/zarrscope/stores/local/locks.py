@@ -296,10 +296,6 @@ def unused(path: str) -> bool | None:
 
 
 def _busy(folder: str, holder: LockHolder | None = None) -> Unreadable:
-    holder = holder or LockHolder()
-    stopped = ", which is stopped," if holder.stopped else ""
-    named = f" (process {holder.process}, {holder.program})" if holder.process else ""
-    return Unreadable(
-        f"Another program{named}{stopped} has locked the folder {folder} for writing",
-        advice="Wait until that program is done, or close it, then try again.",
-    )
+    from zarrscope.stores.local.lock_holders import locked  # most locks are free
+
+    return locked(f"the folder {folder} for writing", holder or LockHolder())
