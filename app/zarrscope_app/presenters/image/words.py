@@ -204,7 +204,12 @@ def typed_range(text: str, axis: str, length: int) -> tuple[int, int] | str:
 def failed_tile(sentence: str, decodable: bool, key: str) -> str:
     """The reason why a chunk is not drawn, with its key and, if reading again may help, how to do so."""
     where = "" if key in sentence else f" Key {strings.clean(key)}."
-    return f"{sentence}{where}{' Click to read it again.' if decodable else ''}"
+    return f"{sentence}{where}{' Click to read it again.' if _may_help(sentence, decodable) else ''}"
+
+
+def _may_help(sentence: str, decodable: bool) -> bool:
+    """Whether reading a failed chunk again may help; not if its array is another one by now."""
+    return decodable and "Refresh." not in sentence
 
 
 def loading_tile(key: str) -> str:
@@ -283,7 +288,9 @@ def unread(failures: Sequence[Failure], tiles: int) -> str:
     `tiles`: the number of its tiles."""
     if not failures or len(failures) < tiles or not all(failure.blank for failure in failures):
         return ""
-    return f"{failures[0].sentence}{' Click or press U to read it again.' if failures[0].decodable else ''}"
+    first = failures[0]
+    again = " Click or press U to read it again." if _may_help(first.sentence, first.decodable) else ""
+    return f"{first.sentence}{again}"
 
 
 def blank(tiles: Sequence[Tile]) -> str:
