@@ -14,7 +14,7 @@ import pytest
 
 import zarrscope
 from zarrscope.runtime.threads import Mailbox
-from zarrscope_app.presenters import EditStatus, Field, Session
+from zarrscope_app.presenters import EditStatus, Field, Session, strings
 from zarrscope_app.presenters.form import merged, several, several_reading
 from zarrscope_app.presenters.session.actions import open_name
 from zarrscope_app.presenters.tree.matching import matching
@@ -141,6 +141,28 @@ def test_one_edit_one_diff_one_undo_one_save(session: Callable[..., Session], pl
     s.edit.save()
     settled(s, mailbox, EditStatus.CLEAN)
     assert stored(place) == before, "undo goes across the save"
+
+
+def test_a_save_is_reported_when_one_of_the_images_had_nothing_to_change(
+    session: Callable[..., Session], mailbox: Mailbox
+) -> None:
+    s = session("/a.zarr", "/b.zarr")
+    typed(s, "y", "0.3")
+    mailbox.run_until(lambda: s.edit.state.changes > 0, SECONDS)
+    assert "in 1 document" in s.edit.state.sentence, "b.zarr has this size already"
+    s.edit.save()
+    settled(s, mailbox, EditStatus.CLEAN)
+    assert s.edit.state.sentence.startswith(strings.SAVED), s.edit.state.sentence
+    typed(s, "y", "0.4")
+    mailbox.run_until(lambda: s.edit.state.changes > 0, SECONDS)
+    s.edit.save()
+    settled(s, mailbox, EditStatus.CLEAN)
+    assert s.edit.state.sentence.startswith(strings.SAVED), s.edit.state.sentence
+    typed(s, "z", "7")
+    mailbox.run_until(lambda: s.edit.state.changes > 0, SECONDS)
+    s.edit.undo()
+    settled(s, mailbox, EditStatus.CLEAN)
+    assert strings.SAVED not in s.edit.state.sentence, "the message is gone after the next act"
 
 
 def test_what_one_of_them_refuses_is_set_in_none(session: Callable[..., Session], mailbox: Mailbox) -> None:

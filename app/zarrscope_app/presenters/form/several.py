@@ -178,6 +178,7 @@ class SeveralForm:
         self._errors.pop(id, None)
         if made.documents:
             self._failure = ""
+            self._forget_notes()
         act = new_act()
         for path, document in made.documents.items():
             self._drafts.by_path[path].push(document, act)
@@ -295,6 +296,7 @@ class SeveralForm:
             able = [d for d in self._chosen() if 0 <= d.at + by < len(d.history)]
             if not able:
                 return
+            self._forget_notes()
             numbers = [d.acts[d.at] if by < 0 else d.acts[d.at + 1] for d in able]
             wanted = max(numbers) if by < 0 else min(numbers)
             for draft, number in zip(able, numbers, strict=True):
@@ -338,6 +340,7 @@ class SeveralForm:
             return
         work = saving(hierarchy, drafts)
         self._saving, self._failure = True, ""
+        self._forget_notes()
         for draft in drafts.values():
             draft.saving = True
 
@@ -364,6 +367,11 @@ class SeveralForm:
 
         self._owner.fetch(work, done)
         self._repaint()
+
+    def _forget_notes(self) -> None:
+        """Drops what was told about the act before, of all nodes: the next act may concern only some of them."""
+        for draft in self._chosen():
+            draft.note = ""
 
     @property
     def _in_conflict(self) -> bool:
@@ -469,7 +477,7 @@ class SeveralForm:
             return EditStatus.DIRTY, strings.joined(counted, self._hint or scope)
         if not writable:
             return EditStatus.READ_ONLY, words.WAITS if self._typed else strings.joined(strings.READ_ONLY_FORM, scope)
-        notes = {draft.note for draft in self._chosen()}
+        notes = {draft.note for draft in self._chosen() if draft.note}  # those without a change have none
         return EditStatus.CLEAN, strings.joined(self._hint or (notes.pop() if len(notes) == 1 else ""), scope)
 
     def field(self, id: str) -> Field | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import count
 from typing import Protocol
 
 from zarrscope.runtime.threads import Priority
@@ -12,6 +13,10 @@ from zarrscope_app.presenters.image.coarse_sample import SampledChannel
 from zarrscope_app.presenters.image.display_settings import ChannelStyle
 from zarrscope_app.presenters.image.painting import LayerKey, Measure
 from zarrscope_app.presenters.image.tile_manager import TileManager
+
+
+_numbers = count(1)
+"""Numbers the measurements of all pictures, because pictures take over each other's display settings."""
 
 
 class MeasuresCoarsest(Protocol):
@@ -54,15 +59,21 @@ class Contrast:
 
     def fit(self, channel: int | None) -> None:
         """Fits contrast limits to the displayed plane: at its coarsest level, or, if that is too much to read, to the
-        displayed tiles. `channel` None: every visible channel."""
+        displayed tiles. `channel` None: every visible channel. Limits that are set before the measurement has ended
+        stay."""
         shown = self._channels()
         fitted = [i for i, c in enumerate(shown) if (c.visible if channel is None else i == channel)]
-        turn = self._turn
+        number = next(_numbers)
+        for i in fitted:
+            shown[i].measuring = number
 
         def done(found: dict[LayerKey, Measure]) -> None:
-            if turn == self._turn:
-                self._give(found, limits=True)
-                self._restyle()
+            for i, at in enumerate(self._channels()):
+                if at.measuring == number:
+                    at.measuring = 0
+                    if (measure := found.get(("channel", i))) is not None:
+                        at.adopt(measure, limits=True)
+            self._restyle()
 
         wanted = [SampledChannel(i, shown[i].part) for i in fitted]
         if not self._coarsest(wanted, done):
@@ -111,22 +122,23 @@ class Contrast:
         asked, self._asked = self._asked, []
         shown, turn = self._channels(), self._turn
 
-        def measure(number: int, channel: ChannelStyle) -> None:
+        def measure(number: int, part: str) -> None:
             def done(found: dict[LayerKey, Measure]) -> None:
-                if turn != self._turn:
+                channel = self._channels()[number] if turn == self._turn else None
+                if channel is None or channel.part != part:
                     return
                 channel.unmeasured = "" if found else words.HISTOGRAM_UNREAD
                 if not channel.histogram:
                     self._give(found, limits=channel.lo is None)
                 self._changed()
 
-            channel.unmeasured = words.HISTOGRAM_LOADING
-            if not self._coarsest([SampledChannel(number, channel.part)], done, NEARBY):
-                channel.unmeasured = words.HISTOGRAM_TOO_LARGE
+            shown[number].unmeasured = words.HISTOGRAM_LOADING
+            if not self._coarsest([SampledChannel(number, part)], done, NEARBY):
+                shown[number].unmeasured = words.HISTOGRAM_TOO_LARGE
 
         for number in asked:
             if number < len(shown) and _is_unmeasured(shown[number]):
-                measure(number, shown[number])
+                measure(number, shown[number].part)
         if asked:
             self._changed()
 

@@ -156,7 +156,7 @@ class Display(ABC):
             if part in at.parts and part != at.part:
                 if CYCLIC in colormaps.titles() and "phase" in (part, at.part):
                     at.colormap = CYCLIC if part == "phase" else ""
-                at.part, at.lo, at.hi, at.histogram, at.unmeasured = part, None, None, (), ""
+                at.set_part(part)
         self._restyle()
         self._plan_soon()
 
@@ -198,7 +198,7 @@ class Display(ABC):
     def draw_as(self, other: Display, only: int | None = None) -> None:
         """Takes over the display settings of another presenter of the same image. `only`: the one channel to draw; None
         draws the channels that `other` draws."""
-        channels, labels = [replace(c) for c in other._channels], [replace(v) for v in other._labels]
+        channels, labels = [replace(c, measuring=0) for c in other._channels], [replace(v) for v in other._labels]
         for i, channel in enumerate(channels):
             channel.visible = channel.visible and (only in (None, i) or channel.is_alpha)
         theirs, mine = (channels, labels, other._smooth, other._dots), (self._channels, self._labels)
@@ -212,7 +212,7 @@ class Display(ABC):
         """Takes over names and display settings of the same channels in another resolution. `by_person`: whether a
         person has changed them."""
         if len(styles) == len(self._channels):
-            self._channels = [replace(style) for style in styles]
+            self._channels = [replace(style, measuring=0) for style in styles]
             self.by_person = by_person
             self._restyle()
             self._plan_soon()

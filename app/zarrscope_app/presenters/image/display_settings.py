@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 
 from zarrscope.view.image import ALPHA, Image
 from zarrscope.view.render import INTEGERS, ChannelDisplay, limit_step, suitable_limits
@@ -42,11 +42,15 @@ class ChannelStyle:
     """Whether the channel is the opacity of the other channels."""
     integers: bool = False
     """Whether the values are integers or booleans."""
+    measuring: int = field(default=0, compare=False)
+    """The number of the measurement that will give the contrast limits; 0 if none is awaited, or if other limits were
+    set since it began."""
 
     def limit(self, lo: float, hi: float, *, stated: bool) -> None:
         """Sets the contrast limits, given in any order and adjusted by `suitable_limits`. `stated`: a person or a
         file stated them, so they are not rounded, except fractions in a wide window of integers. Equal limits in a file
         stay."""
+        self.measuring = 0
         lo, hi = min(lo, hi), max(lo, hi)
         if (lo, hi) != (self.lo, self.hi):
             keep = stated and not self.integers
@@ -57,6 +61,10 @@ class ChannelStyle:
         if limits:
             self.lo, self.hi = measure.lo, measure.hi
         self.histogram, self.low, self.high = measure.counts, measure.low, measure.high
+
+    def set_part(self, part: str) -> None:
+        """Sets the part of complex values to draw. Limits and histogram of another part do not fit it."""
+        self.part, self.lo, self.hi, self.histogram, self.unmeasured, self.measuring = part, None, None, (), "", 0
 
     def display(self) -> ChannelDisplay:
         """The settings as painting takes them; before the contrast limits are known, those of 0 and 1."""
@@ -147,6 +155,8 @@ def updated(now: Sequence[ChannelStyle], before: list[ChannelStyle], after: list
     found: list[ChannelStyle] = []
     for style, old, new in zip(now, before, after, strict=True):
         told = {f.name: getattr(new, f.name) for f in fields(new) if getattr(new, f.name) != getattr(old, f.name)}
+        if told.keys() & {"lo", "hi"}:
+            told["measuring"] = 0
         found.append(replace(style, **told))
     return found
 
