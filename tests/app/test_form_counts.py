@@ -15,7 +15,11 @@ from qtpy.QtWidgets import QApplication
 import zarrscope
 from narrowing import not_none
 from qt_robot import QtRobot
-from zarrscope_app.qt import form_model
+from zarrscope_app.presenters import EditStatus
+from zarrscope_app.presenters.form import conflict_rows
+from zarrscope_app.presenters.form.view_models import Disagreement, EditState
+from zarrscope_app.qt import conflict, form_model
+from zarrscope_app.qt.toolkit.core import Qt
 
 pytestmark = pytest.mark.needs("qt", "display")
 NUMBERS = 500
@@ -68,6 +72,43 @@ def test_painting_a_field_asks_the_model_for_little(robot: QtRobot) -> None:
     assert counted["initStyleOption"] >= 3 * rows, "it was painted"
     assert counted["data"] == 0, "a cell is described in one call, not in one for each of seven roles"
     assert counted.total() <= 14 * 3 * (rows + 2)
+
+
+def test_painting_asks_the_presenter_for_no_state(robot: QtRobot, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[object] = []
+    usual: Any = type(robot.session.edit).__dict__["brief"]
+
+    def brief(edit: Any) -> Any:
+        asked.append(edit)
+        return usual.fget(edit)
+
+    monkeypatch.setattr(type(robot.session.edit), "brief", property(brief))
+    not_none(robot.window.form.view.viewport()).repaint()
+    assert not asked, "whether names can be changed is known since the fields came"
+    model = robot.window.form.model
+
+    def can_change() -> bool:
+        place = model.place_of("/note")
+        return place is None or bool(model.flags(model.at(place, form_model.NAME)) & Qt.ItemFlag.ItemIsEditable)
+
+    assert can_change()
+    robot.session.set_writable(False)
+    robot.wait(lambda: robot.session.edit.state.status is EditStatus.READ_ONLY, "read-only")
+    robot.wait(lambda: not can_change(), "names that stay")
+
+
+def test_a_conflict_of_a_large_document_is_listed_once(qtbot: Any) -> None:
+    fitting = tuple(Disagreement(f"/n/{i}", "1", "2", "1", choice="mine") for i in range(25_000))
+    disputed = (Disagreement("/x", "1", "2", "3"),)
+    view = conflict.ConflictView()
+    qtbot.addWidget(view)
+    state = EditState(EditStatus.CONFLICT, "", conflicts=disputed, fitting=fitting)
+    counted = calls_in(conflict_rows, lambda: view.show_state(state))
+    assert view.table.rowCount() == conflict_rows.MOST_ROWS
+    assert counted.total() < 10 * conflict_rows.MOST_ROWS, "not each of the fields that are not listed"
+    again = EditState(EditStatus.CONFLICT, "another sentence", conflicts=disputed, fitting=fitting)
+    assert calls_in(conflict, lambda: view.show_state(again))["_item"] == 0
+    assert calls_in(conflict_rows, lambda: view.show_state(again))["_row"] == 0
 
 
 def test_laying_out_a_page_asks_for_each_row_little(robot: QtRobot) -> None:

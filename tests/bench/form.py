@@ -164,7 +164,7 @@ def _filled(window: Any) -> bool:
 
 def _type(window: Any) -> None:
     """Types another name into the second line of the text."""
-    from qtpy.QtGui import QTextCursor
+    from zarrscope_app.qt.toolkit.gui import QTextCursor  # importing all of qtpy's takes 50 ms
 
     text = window.form.json.text
     text.setFocus()

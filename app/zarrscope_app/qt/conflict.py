@@ -8,15 +8,16 @@ from zarrscope_app.presenters.form.conflict_rows import (
     CHOOSE,
     FIELD,
     MINE,
+    MOST_ROWS,
     THEIRS,
     ConflictRow,
     can_merge,
     conflict_rows,
     conflict_summary,
 )
-from zarrscope_app.presenters.form.view_models import EditState, EditStatus
+from zarrscope_app.presenters.form.view_models import Disagreement, EditState, EditStatus
 from zarrscope_app.qt.toolkit.core import QModelIndex, QSize, Qt, Signal
-from zarrscope_app.qt.toolkit.gui import QKeyEvent, QResizeEvent
+from zarrscope_app.qt.toolkit.gui import QColor, QKeyEvent, QResizeEvent
 from zarrscope_app.qt.toolkit.widgets import (
     QAbstractItemView,
     QApplication,
@@ -40,6 +41,7 @@ _MOST_SEEN = 8
 """The most rows that are visible at once; further ones are reached by scrolling."""
 _LEAST_SEEN = 2
 """The rows that stay visible in a low window."""
+_Listed = tuple[tuple[Disagreement, ...], tuple[Disagreement, ...]]
 
 
 class ConflictView(QWidget):
@@ -52,6 +54,8 @@ class ConflictView(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._rows: tuple[ConflictRow, ...] = ()
+        self._listed: _Listed = ((), ())
+        """The fields that both sides, and that one side changed, of which the rows were made."""
         self._told = Label()
         self._told.setWordWrap(True)
         self.table = _Table()
@@ -80,18 +84,19 @@ class ConflictView(QWidget):
         shown = state.status is EditStatus.CONFLICT
         appears = shown and self.isHidden()
         self.setVisible(shown)
-        rows = conflict_rows(state) if shown else ()
-        if rows != self._rows:
-            self._rows = rows
-            self.table.show_rows(rows)
-        self.table.setVisible(bool(rows))
+        listed = (state.conflicts, state.fitting) if shown else ((), ())
+        if not _same(listed, self._listed):  # of a large document both are long, and mostly stay
+            self._listed = listed
+            self._rows = conflict_rows(state) if shown else ()
+            self.table.show_rows(self._rows)
+        self.table.setVisible(bool(self._rows))
         self._told.setText(conflict_summary(state) if shown else "")
         self._buttons["chosen"].setEnabled(can_merge(state))
         self._buttons["chosen"].setDefault(can_merge(state))
         self._fit()
         form, focused = self.parentWidget(), QApplication.focusWidget()
         if appears and form is not None and focused is not None and form.isAncestorOf(focused):
-            (self.table if rows else self._buttons["chosen"]).setFocus()  # else Tab would go through the whole form
+            (self.table if self._rows else self._buttons["chosen"]).setFocus()  # else Tab would cross the form
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:
         super().resizeEvent(event)
@@ -116,6 +121,8 @@ class _Table(QTableWidget):
 
     def __init__(self) -> None:
         super().__init__(0, 4)
+        self._needed = 0
+        """The width that the paths need."""
         self.setHorizontalHeaderLabels([FIELD, BEFORE, MINE, THEIRS])
         self.setAccessibleName(CHOOSE)
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
@@ -138,9 +145,12 @@ class _Table(QTableWidget):
     def show_rows(self, rows: tuple[ConflictRow, ...]) -> None:
         at = (self.currentRow(), self.currentColumn())
         self.setRowCount(len(rows))
+        palette = current_palette()
+        pale, chosen = quiet(palette), mix(palette.base().color(), palette.highlight().color(), 0.25)
         for place, row in enumerate(rows):
             for column, text in enumerate((row.label, row.before, row.mine, row.theirs)):
-                self.setItem(place, column, _item(row, column, text))
+                self.setItem(place, column, _item(row, column, text, pale, chosen))
+        self._needed = self.sizeHintForColumn(0)
         if rows:
             self.setCurrentCell(min(max(at[0], 0), len(rows) - 1), at[1] if at[1] in _SIDES else 2)
             line, head = self.rowHeight(0), self.horizontalHeader()
@@ -160,7 +170,7 @@ class _Table(QTableWidget):
         """Gives the paths as much width as they need, from a quarter of the table to half of it."""
         viewport = self.viewport()
         width = viewport.width() if viewport is not None else 0
-        self.setColumnWidth(0, max(width // 4, min(self.sizeHintForColumn(0), width // 2)))
+        self.setColumnWidth(0, max(width // 4, min(self._needed, width // 2)))
 
     def keyPressEvent(self, event: QKeyEvent | None) -> None:
         assert event is not None
@@ -183,18 +193,23 @@ class _PathPainter(QStyledItemDelegate):
             option.textElideMode = Qt.TextElideMode.ElideLeft
 
 
-def _item(row: ConflictRow, column: int, text: str) -> QTableWidgetItem:
+def _same(one: _Listed, other: _Listed) -> bool:
+    """Whether both are the same fields. Long tuples are compared by identity, because their contents take long."""
+    pairs = zip(one, other, strict=True)
+    return all(a is b or (len(a) == len(b) <= MOST_ROWS and a == b) for a, b in pairs)
+
+
+def _item(row: ConflictRow, column: int, text: str, pale: QColor, chosen: QColor) -> QTableWidgetItem:
     side = _SIDES.get(column)
     taken = side is not None and row.choice == side
     sign = "" if side is None else "✓ " if taken and row.fixed else "● " if taken else "" if row.fixed else "○ "
     item = QTableWidgetItem(f"{sign}{text}")
     item.setToolTip(tip(row.note or text))
-    palette = current_palette()
-    font = item.font()
-    font.setBold(taken and not row.fixed)
-    item.setFont(font)
-    if row.fixed or column == 1 or (side is not None and row.choice and not taken):
-        item.setForeground(quiet(palette))
     if taken and not row.fixed:
-        item.setBackground(mix(palette.base().color(), palette.highlight().color(), 0.25))
+        font = item.font()
+        font.setBold(True)
+        item.setFont(font)
+        item.setBackground(chosen)
+    if row.fixed or column == 1 or (side is not None and row.choice and not taken):
+        item.setForeground(pale)
     return item

@@ -302,7 +302,7 @@ class AttributesPane(QWidget):
         column = self.view.currentIndex().column()
         top = self.view.verticalScrollBar()
         scrolled = top.value() if top is not None else 0
-        if self.model.show_fields(state.fields):
+        if self.model.show_fields(state.fields, read_only=state.status is EditStatus.READ_ONLY):
             blocker = QSignalBlocker(self.view)
             for place, field in enumerate(state.fields):
                 if field.kind in CONTAINERS and not field.folded:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from zarrscope_app.presenters import EditPresenter, EditStatus, Field
+from zarrscope_app.presenters import EditPresenter, Field
 from zarrscope_app.presenters.commands import LABELS
 from zarrscope_app.presenters.form.view_models import KINDS
 from zarrscope_app.qt.toolkit.core import QAbstractItemModel, QModelIndex, QSize, Qt
@@ -55,14 +55,17 @@ class FormModel(QAbstractItemModel):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.presenter: EditPresenter | None = None
+        self._read_only = False
+        """Whether fields cannot be renamed or converted; kept here, because Qt asks for the flags of each cell."""
         self._fields: tuple[Field, ...] = ()
         self._parents: list[int] = []
         self._children: dict[int, list[int]] = {}
         self._row: list[int] = []
 
-    def show_fields(self, fields: tuple[Field, ...]) -> bool:
+    def show_fields(self, fields: tuple[Field, ...], *, read_only: bool = False) -> bool:
         """Mirrors `fields`. Returns True if rows were added or removed, so that a view has to expand its branches
         again."""
+        self._read_only = read_only
         if fields is self._fields:
             return False
         before = [(field.pointer, field.depth) for field in self._fields]
@@ -142,7 +145,7 @@ class FormModel(QAbstractItemModel):
         if column == VALUE:  # a text typed while it is read-only waits until it is open for writing
             return _PLAIN if field.kind in _VALUELESS else _EDITABLE
         can_change = field.can_rename if column == NAME else len(field.kinds) > 1
-        editable = can_change and self.presenter.brief.status is not EditStatus.READ_ONLY
+        editable = can_change and not self._read_only
         if column == NAME and field.kind not in CONTAINERS:
             return _EDITABLE_LEAF if editable else _LEAF
         return _EDITABLE if editable else _PLAIN
