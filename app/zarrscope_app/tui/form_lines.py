@@ -39,6 +39,8 @@ class FormLines(Lines):
         """The line of each of `_long`."""
         self._beneath: list[list[StyledText]] = []
         """The lines beneath each of `_long`."""
+        self._to_first = False
+        """Whether the cursor goes to the first field as soon as there are fields."""
 
     # ------------------------------------------------------------------ fields and lines
     def _lay_out(self) -> None:
@@ -104,6 +106,9 @@ class FormLines(Lines):
     def _settle(self) -> None:
         """Puts the cursor on a field: on that to which it was moved, if this is at its place again."""
         fields = self.session.edit.state.fields
+        if self._to_first and fields:
+            self._to_first = False
+            self.move(next(iter(self._first_fields()), 0))
         self.cursor = max(0, min(self.cursor, len(fields) - 1))
         at, pointer = self._at
         if self.cursor == at and self.cursor < len(fields):
@@ -121,9 +126,13 @@ class FormLines(Lines):
         self.refresh()
         self.post_message(self.Moved())
 
+    def go_to_first(self) -> None:
+        """Moves the cursor to the first field within a section, as soon as the fields have arrived."""
+        self._to_first = True
+
     def follow(self, session: Session) -> None:
         super().follow(session)
-        self._at = (0, "")
+        self._at, self._to_first = (0, ""), False
 
     def on_click(self, event: events.Click) -> None:
         line = event.y + self.scroll_offset.y
@@ -133,12 +142,20 @@ class FormLines(Lines):
 
     def key(self, event: events.Key) -> bool:
         """Moves also to the next or the previous section."""
+        return self.move_by_key(event.key) or super().key(event)
+
+    def move_by_key(self, key: str) -> bool:
+        """Moves the cursor to the next or the previous field, or with Ctrl to that of another section; returns whether
+        the key is one of these."""
         self._settle()
-        by = {"ctrl+down": 1, "ctrl+up": -1}.get(event.key)
+        by = {"ctrl+down": 1, "ctrl+up": -1, "down": 1, "up": -1}.get(key)
         if by is None:
-            return super().key(event)
-        first = self._first_fields()
-        self.move(next((at for at in first[::by] if (at - self.cursor) * by > 0), self.cursor))
+            return False
+        if key.startswith("ctrl+"):
+            first = self._first_fields()
+            self.move(next((at for at in first[::by] if (at - self.cursor) * by > 0), self.cursor))
+        else:
+            self.move(self.cursor + by)
         return True
 
     def _first_fields(self) -> list[int]:

@@ -14,7 +14,7 @@ from textual import events
 from textual.widget import Widget
 from textual.widgets.input import Selection
 
-from zarrscope_app.presenters import KINDS, Field, Session, Workspace
+from zarrscope_app.presenters import Session, Workspace
 from zarrscope_app.presenters import strings_terminal as words
 from zarrscope_app.presenters.commands import COMMANDS, IN_TERMINALS, LABELS, NODE_COMMANDS, OFFERS, terminal_keys
 from zarrscope_app.presenters.form.presenter import EditStatus
@@ -22,11 +22,11 @@ from zarrscope_app.presenters.session.actions import ACTIONS, choose_axis_key, o
 from zarrscope_app.presenters.session.bookmarks import bookmarked
 from zarrscope_app.presenters.session.state_text import is_view
 from zarrscope_app.tui.application import Application
-from zarrscope_app.tui.asking import ask_export, ask_node_act, ask_to_write, edit_outside
+from zarrscope_app.tui.asking import ask_export, ask_node_act, edit_outside
 from zarrscope_app.tui.conflict import ask_side
-from zarrscope_app.tui.editors import EDITORS
 from zarrscope_app.tui.entry import InputLine
 from zarrscope_app.tui.error_line import is_remark
+from zarrscope_app.tui.form_keys import LEAVING, edit_field, form_key
 from zarrscope_app.tui.form_lines import FormLines
 from zarrscope_app.tui.lines import Lines, ProblemLines
 from zarrscope_app.tui.picker import Picker
@@ -61,6 +61,8 @@ class Keyboard:
         self.app = app
         self._accept: Callable[[str], object] | None = None
         self._after: Widget | None = None
+        self._edits_value = False
+        """Whether the line of input at the bottom holds the value of a field of the form."""
         self._sought = ""
         """The last text of the filter, for the keys n and N."""
 
@@ -123,8 +125,18 @@ class Keyboard:
         entry = self.app.part("entry", InputLine)
         entry.placeholder, entry.value, entry.display = label, text, True
         entry.selection = Selection(0 if after is None else len(text), len(text))
-        self._accept, self._after = accept, after
+        self._accept, self._after, self._edits_value = accept, after, False
         self.focus(entry)
+
+    def ask_value(self, label: str, text: str, accept: Callable[[str], object]) -> None:
+        """Asks for the value of a field of the form. An arrow key that leaves the line takes the text and moves on to
+        another field or section; Ctrl+S takes it and saves."""
+        self.ask(label, text, accept)
+        self._edits_value = True
+
+    def type(self, text: str) -> None:
+        """Types into the line of input at the bottom."""
+        self.app.part("entry", InputLine).paste(text)
 
     def ask_credentials(self) -> None:
         """Asks on one line for the credentials of a bucket that denied access."""
@@ -150,6 +162,8 @@ class Keyboard:
     def _entry_key(self, entry: InputLine, event: events.Key) -> None:
         if event.key == "escape":
             self._end_input(entry)
+        elif self._edits_value and event.key in LEAVING:
+            self._leave_value(entry, event.key)
         elif event.key != "enter":
             entry.key(event)
             self._typed(entry)
@@ -160,10 +174,23 @@ class Keyboard:
             self._sought = entry.value.strip().lower()
             self.next_match(1, here=True)
         else:
-            accept, text = self._accept, entry.value
-            self._end_input(entry)
-            if accept is not None:
-                accept(text)
+            self._take_text(entry)
+
+    def _take_text(self, entry: InputLine) -> None:
+        """Passes the text of an input to whoever asked for it."""
+        accept, text = self._accept, entry.value
+        self._end_input(entry)
+        if accept is not None:
+            accept(text)
+
+    def _leave_value(self, entry: InputLine, key: str) -> None:
+        """Takes the text of a value, and then moves the cursor of the form, or saves."""
+        self._take_text(entry)
+        if key == "ctrl+s":
+            self.save()
+        else:
+            self.app.part("attributes", FormLines).move_by_key(key)
+        self.app.after_key()
 
     def _typed(self, entry: InputLine) -> None:
         if entry.id == "filter":
@@ -198,15 +225,7 @@ class Keyboard:
             if item is not None and item.path:
                 s.select(item.path)
         elif isinstance(lines, FormLines):
-            field = lines.field()
-            if field is None:
-                return
-            if field.kind in ("list", "object"):
-                s.edit.fold(field.pointer, not field.folded)
-            elif s.edit.state.status is EditStatus.READ_ONLY:
-                ask_to_write(self, lambda: EDITORS[field.editor](self, field))
-            else:
-                EDITORS[field.editor](self, field)
+            edit_field(self, lines)
 
     # ------------------------------------------------------------------ keys of one pane
     def _pane_key(self, event: events.Key) -> bool:
@@ -214,7 +233,7 @@ class Keyboard:
         key, tab = event.character if event.is_printable else event.key, self.session.state.tab
         picture, focused = self.app.picture, self.app.focus_below
         if tab == "attributes" and focused is not self.app.tree_lines:
-            return self._form_key(key or event.key)
+            return form_key(self, self.app.part("attributes", FormLines), key or event.key)
         if tab != "image" or focused is not picture:
             return False
         if picture.cursor is not None and event.key in ("left", "right", "up", "down", "escape"):
@@ -231,55 +250,6 @@ class Keyboard:
             picture.pan(*pans[event.key])
             return True
         return False
-
-    def _form_key(self, key: str) -> bool:
-        edit, form = self.session.edit, self.app.part("attributes", FormLines)
-        field = form.field()
-        if edit.state.status is EditStatus.CONFLICT and key in ("m", "t"):
-            edit.resolve("mine" if key == "m" else "theirs")
-        elif key == "d" and edit.state.status is EditStatus.CONFLICT:
-            ask_side(self)
-        elif key == "d":
-            self.app.review()
-        elif key == "u":
-            edit.undo()
-        elif key == "ctrl+r":
-            edit.redo()
-        elif key == "w":
-            edit.next_way()
-        elif key in ("n", "x", "c", "N") and edit.state.status is EditStatus.READ_ONLY:
-            ask_to_write(self)
-        elif key == "n":
-            self._add(field)
-        elif key == "x" and field:
-            edit.remove(field.pointer)
-        elif key == "c" and field and edit.may_retype(field.pointer):
-            self.app.show_sheet(Sheet.of_kinds(field), lambda kind: self._retyped(field.pointer, kind))
-        elif key == "N" and field and field.can_rename:
-            self.ask(LABELS["rename"], field.label, lambda name: edit.rename(field.pointer, name))
-        elif key == "N" and field:
-            edit.rename(field.pointer, "")
-        else:
-            return key == "c"
-        return True
-
-    def _add(self, field: Field | None) -> None:
-        """Adds a member: asks for its name, unless `field` is a list, and then for its value."""
-        edit = self.session.edit
-        at = field.pointer if field and field.kind in ("list", "object") else ""
-        if field and field.kind == "list":
-            self.ask(LABELS["value-typed"], "", lambda text: edit.add_typed(at, "", text))
-        else:
-            self.ask(LABELS["new-name"], "", lambda name: self._named(at, name))
-
-    def _named(self, at: str, name: str) -> None:
-        edit = self.session.edit
-        if edit.takes_name(at, name):
-            self.ask(LABELS["value-typed"], "", lambda text: edit.add_typed(at, name, text))
-
-    def _retyped(self, pointer: str, kind: str | None) -> None:
-        if kind is not None:
-            self.session.edit.retype(pointer, next(k for k in KINDS if k == kind))
 
     # ------------------------------------------------------------------ keys that mean the same everywhere
     def _app_key(self, event: events.Key) -> bool:
@@ -422,6 +392,7 @@ class Keyboard:
     def _edit_listed(self) -> None:
         """Opens one form for all images that the tree lists of the hierarchy in front."""
         self.session.select_listed(self.app.tree_lines.node_tree)
+        self.app.part("attributes", FormLines).go_to_first()
         self._edit()
 
     def _find_channel(self) -> None:
