@@ -544,7 +544,7 @@ def test_beside_a_long_name_a_sign_has_no_rest_of_its_text(
     robot: QtRobot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """ "…" or "2-…" would say nothing; the sign says that something is wrong, and its tooltip says what."""
-    from zarrscope_app.qt.tree import _RowPainter
+    from zarrscope_app.qt.tree_view import RowPainter
 
     with zarrscope.open(tmp_path / "x.zarr", "w-") as made:
         for name in (LONG, "b"):
@@ -560,14 +560,14 @@ def test_beside_a_long_name_a_sign_has_no_rest_of_its_text(
 
     robot.wait(lambda: signed(LONG) and signed("b"), "the signs and the texts")
     painted: dict[str, str] = {}
-    usual = _RowPainter.initStyleOption
+    usual = RowPainter.initStyleOption
 
     def watched(painter: Any, option: Any, index: Any) -> None:
         usual(painter, option, index)
         if index.column():
             painted[index.siblingAtColumn(0).data()] = option.text
 
-    monkeypatch.setattr(_RowPainter, "initStyleOption", watched)
+    monkeypatch.setattr(RowPainter, "initStyleOption", watched)
     painted.clear()
     not_none(view.viewport()).grab()
     assert (painted[LONG], painted["b"]) == ("", robot._find("/b").siblingAtColumn(1).data())

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from zarrscope_app.presenters.image.overview import Cell, OverviewPresenter, OverviewState
+from zarrscope_app.presenters.image.overview import Cell, OverviewPresenter, OverviewState, short_name
 from zarrscope_app.qt.toolkit.core import QEvent, QPoint, QRect, QRectF, QSize, Qt, Signal
 from zarrscope_app.qt.toolkit.gui import (
     QHelpEvent,
@@ -265,7 +265,8 @@ class _Grid(QWidget):
                 self._draw(painter, cell, box)
             if not named:
                 painter.setPen(palette.color(Role.WindowText))
-                said = metrics.elidedText(cell.name, Qt.TextElideMode.ElideMiddle, box.width())
+                beside = (self._cells.get((cell.row, cell.column + step)) for step in (-1, 1))
+                said = short_name(cell, beside, lambda text: metrics.horizontalAdvance(text) <= side)
                 below = QRect(box.left(), box.bottom() + 1, box.width(), metrics.height())
                 painter.drawText(below, Qt.AlignmentFlag.AlignCenter, said)
         if self._current in self._cells and self.hasFocus():

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from zarrscope_app.presenters import ROOT, RootsPresenter, RowState, TreePresenter, TreeRow
 from zarrscope_app.presenters.tree import tree_text
+from zarrscope_app.presenters.tree.short_texts import short_detail, short_name
 from zarrscope_app.qt.toolkit.core import QAbstractItemModel, QMimeData, QModelIndex, QObject, Qt, Signal
 from zarrscope_app.qt.toolkit.gui import QColor, QIcon
 
@@ -379,12 +380,19 @@ class TreeModel(QAbstractItemModel):
                 self._presenter.want_icon(row.id)
             return self._icon(row.icon) if name else self._icon("warning") if row.badge else None
         if role == _TOOLTIP:
-            return tip(row.badge or "\n".join(filter(None, (row.path, row.origin))))
+            return tip(row.badge or "\n".join(filter(None, (row.path, row.title, row.origin))))
         if role == _FOREGROUND and (not name or row.kind is None):
             return self._quiet_color()
         if role == _ACCESSIBLE:
             return " ".join(part for part in (row.name, row.detail, row.badge) if part) if name else row.detail
         return None
+
+    def short_text(self, index: Index, text: str, fits: Callable[[str], bool]) -> str:
+        """The text of a cell, shortened until it fits."""
+        row = self.row_of(index)
+        if row is None:
+            return text
+        return (short_detail if index.column() else short_name)(self._presenter, row, text, fits)
 
     def _icon(self, name: str) -> QIcon:
         """An icon, made once, because every painted row needs one."""

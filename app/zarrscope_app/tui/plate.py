@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import numpy.typing as npt
+from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
 from textual import events
 from textual.geometry import Region, Size
 from textual.strip import Strip
 
 from zarrscope_app.presenters import Session
-from zarrscope_app.presenters.image.overview import Cell, OverviewPresenter, OverviewState
+from zarrscope_app.presenters.image.overview import Cell, OverviewPresenter, OverviewState, short_name
 from zarrscope_app.tui.cells import Cells
 from zarrscope_app.tui.characters import CellRendering, cells_of
 from zarrscope_app.tui.lines import Lines
@@ -147,11 +150,17 @@ class PlateLines(Lines):
             for y, line in enumerate(cells_of(canvas, self.rendering))
         ]  # fmt: skip
         if self._named:
-            names = "".join(f"{cells[c].name[:wide] if c in cells else '':<{wide + 1}}" for c in range(columns))
+            names = "".join(self._caption(c, cells) if c in cells else " " * (wide + 1) for c in range(columns))
             strips.append(Strip([Segment(" " * self._gutter + names, self._style("quiet", base))]))
         strips.append(Strip.blank(self._gutter + columns * (wide + 1), base))
         self._drawn[row] = (key, strips)
         return strips
+
+    def _caption(self, column: int, cells: Mapping[int, Cell]) -> str:
+        """The name below a thumbnail of a row, and the terminal column to the next one."""
+        beside = (cells.get(column - 1), cells.get(column + 1))
+        name = short_name(cells[column], beside, lambda text: cell_len(text) <= self._across)
+        return set_cell_size(name, self._across + 1)
 
     def _fill(self, box: npt.NDArray[np.uint8], cell: Cell | None, marked: bool) -> None:
         """One thumbnail as large as possible; a grey box if it has not arrived yet, a fainter one if no

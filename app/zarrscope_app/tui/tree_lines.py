@@ -10,6 +10,7 @@ from textual.strip import Strip
 from zarrscope_app.presenters import RootsPresenter, Session, TreePresenter, TreeRow, strings
 from zarrscope_app.presenters.commands import command
 from zarrscope_app.presenters.tree import tree_text
+from zarrscope_app.presenters.tree.short_texts import short_detail, short_name
 from zarrscope_app.tui import emoji
 from zarrscope_app.tui.lines import Lines, StyledText, cut
 
@@ -116,7 +117,8 @@ class TreeLines(Lines):
         here = row.path == selected and self.node_tree.in_front(row.id)
         mark = ("…" if row.state.value == "loading" else "▾" if row.expanded else "▸") if row.expandable else " "
         name = f"{'• ' if row.dirty else ''}{emoji.parts(row.name)}"
-        name = cut(name, self.columns - 2 * row.depth - (4 if row.badge else 2))
+        width = self.columns - 2 * row.depth - (4 if row.badge else 2)
+        name = short_name(self.node_tree, row, name, lambda text: cell_len(text) <= width) if width > 0 else ""
         pieces = [("  " * row.depth + mark + " ", "quiet"), (name, "accent" if here else "" if row.kind else "quiet")]
         if row.badge:
             pieces.append((" !", "warning"))
@@ -124,7 +126,9 @@ class TreeLines(Lines):
         note = told if row.retry or (row.expanded and row.sentence) else row.detail
         room = self.columns - sum(cell_len(text) for text, _ in pieces) - 1
         if note and room > 3:
-            pieces.append((" " + strings.clean(note, room), "error" if row.retry else "quiet"))
+            if note is row.detail:
+                note = short_detail(self.node_tree, row, note, lambda text: cell_len(text) <= room)
+            pieces.append((" " + cut(strings.clean(note), room), "error" if row.retry else "quiet"))
         return pieces
 
     def key(self, event: events.Key) -> bool:

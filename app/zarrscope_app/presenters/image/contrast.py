@@ -14,7 +14,6 @@ from zarrscope_app.presenters.image.display_settings import ChannelStyle
 from zarrscope_app.presenters.image.painting import LayerKey, Measure
 from zarrscope_app.presenters.image.tile_manager import TileManager
 
-
 _numbers = count(1)
 """Numbers the measurements of all pictures, because pictures take over each other's display settings."""
 

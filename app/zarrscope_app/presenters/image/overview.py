@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -25,6 +25,7 @@ from zarrscope.view.loader import ChunkLoader
 from zarrscope.view.render import ChannelDisplay, auto_levels, render
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.coalesce import CoalescedCall
+from zarrscope_app.presenters.elision import elided
 from zarrscope_app.presenters.image import words
 from zarrscope_app.presenters.image.display_settings import MAX_BLENDED
 from zarrscope_app.presenters.image.placing import laid_out
@@ -83,6 +84,11 @@ class OverviewState:
         if row >= len(self.rows) or column >= len(self.columns):
             return ""
         return strings.joined(f"{self.rows[row]}/{self.columns[column]}", words.EMPTY_CELL)
+
+
+def short_name(cell: Cell, beside: Iterable[Cell | None], fits: Callable[[str], bool]) -> str:
+    """The name of a cell, shortened until it fits, and distinct from those of the cells `beside` if there is room."""
+    return cell.name if fits(cell.name) else elided(cell.name, (each.name for each in beside if each is not None), fits)
 
 
 @dataclass(frozen=True, eq=False)

@@ -50,6 +50,7 @@ class PaintedRows:
         if seen is None:
             self._inspection.want(branch, child)
             seen = Seen(kind, "", kind or "unknown", "")
+        title = self.titles.get(path, "")
         return TreeRow(
             id=branch.child_id(child),
             parent=branch.id,
@@ -57,7 +58,8 @@ class PaintedRows:
             name=strings.clean(branch.names[child]),
             kind=kind,
             icon=self.marks.get(path, seen.icon),
-            detail=strings.joined(self.titles.get(path, ""), seen.detail or _size(below)),
+            detail=strings.joined(title, seen.detail or _size(below)),
+            title=title,
             badge=seen.badge,
             state=RowState(below.state) if below else RowState.READY if kind == "array" else RowState.UNKNOWN,
             expandable=is_expandable(branch, child),
@@ -80,6 +82,7 @@ class PaintedRows:
             kind=self.kind if self.open else None,
             icon=self.marks.get("/", self.kind),
             detail=_size(root),
+            title="",
             badge="",
             state=RowState(root.state),
             expandable=True,

@@ -252,6 +252,7 @@ _HIDDEN = TreeRow(
     kind="group",
     icon="group",
     detail="",
+    title="",
     badge="",
     state=RowState.READY,
     expandable=True,

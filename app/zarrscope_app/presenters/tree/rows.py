@@ -35,6 +35,8 @@ class TreeRow:
     "array" | "text" | "unknown"."""
     detail: str
     """The dimmed second column: "5-D uint16"."""
+    title: str
+    """"well A/1", "field 1" or the name that an image states; `detail` begins with it. "" for other nodes."""
     badge: str
     """The fault of the node, "" if there is none: shown as a mark with this text as its tooltip."""
     state: RowState
