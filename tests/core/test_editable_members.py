@@ -56,6 +56,8 @@ LIKE_NUMPY: dict[str, Act] = {
     "flat, slice": lambda a: _set(a.flat, slice(3, 40, 5), [1, 2, 3]),
     "flat, list": lambda a: _set(a.flat, [0, 3, 3, 59], [4, 5, 6, 7]),
     "flat, mask": lambda a: _set(a.flat, np.arange(60) % 7 == 0, 3),
+    "flat, a mask of its own": lambda a: _set(a.flat, a.flat == 8, 3),
+    "flat, a mask of its order": lambda a: _set(a.flat, (a.flat < 4) | (a.flat >= a.flat[7]), 3),
     "flat, all": lambda a: _set(a.flat, ..., [1, 2]),
     "flat, assigned": lambda a: _flat(a, 5),
     "flat, of a part": lambda a: _set(a[1:, ::2].T.flat, 3, 8),

@@ -237,6 +237,21 @@ COMPUTED |= {
     "searchsorted of numbers": lambda a: np.searchsorted(a[0, 0] * 0, [1, 2]),
     "union with a list": lambda a: np.union1d(a[0, 0], [3]),
     "ravel_multi_index": lambda a: np.ravel_multi_index((a[0, 0] % 6, a[0, 1] % 6), (6, 6)),
+    "norm of small integers": lambda a: np.round(np.linalg.norm(a[0]), 9),
+    "norm along an axis": lambda a: np.round(np.linalg.norm(a + 1, axis=0), 9),
+    "in a larger type": lambda a: np.add(a, 200, dtype="float64"),
+    "in a larger type, two": lambda a: np.multiply(a[0], a[1], dtype="u4") + (a[2] + 0),
+    "in a smaller type": lambda a: np.add(a.astype("u2") * 9, a, dtype="u1", casting="unsafe"),
+    "reduced in a larger type": lambda a: np.add.reduce(a, axis=(0, 1), dtype="u8"),
+    "difference of booleans": lambda a: np.diff(a > 50, axis=0),
+    "a list of lists": lambda a: a[np.array([[0, -1], [2, 3]])],
+    "a list of lists beside slices": lambda a: a[1:, [[0, 3]], ::2],
+    "items by position": lambda a: [a.item(7), a.item(-1), a.item((1, 2, 3)), a[0].item(5)],
+    "compared item by item": lambda a: [a.flat == 9, a.flat != 9, a.flat < 9, a.flat <= 9, a.flat > 9, a.flat >= 9],
+    "mT": lambda a: np.asarray(a.mT) + np.asarray((a + 1).mT),
+    "texts": lambda a: a.astype("S")[1, 2],
+    "one object": lambda a: [int(np.asarray(a.astype(object)[1, 2, 3])), int((a + 1).astype(object)[1, 2, 3])],
+    "one text": lambda a: bytes((a + 1).astype("S3")[1, 2, 3]),
     "item of a result": lambda a: str([(a + 1).item(1, 2, 3), (a + 1)[1].tolist(), 201 in (a + 1)]),
 }
 
@@ -270,6 +285,7 @@ def test_what_is_computed_is_read_when_it_is_asked_for() -> None:
     later = [
         np.max(view, axis=0), view + 1, view > 4, view.mean(axis=(1, 2)), np.where(view > 3, view, 0), view[view > 9],
         view.astype(float) / 2, np.stack([view, view]), view.T.sum(axis=0),
+        np.add(view, 1, dtype=float), np.linalg.norm(view, axis=0),
     ]  # fmt: skip
     assert all(isinstance(each, da.Array) for each in later)
     assert not store.keys
@@ -420,6 +436,9 @@ def test_a_view_is_one_number_or_says_that_it_is_not(view: LazyView) -> None:
         bool(view)
     with pytest.raises(TypeError, match="without axes"):
         len(one)
+    for number in (int, float):  # as code asks that takes whatever is no numpy array for a number
+        with pytest.raises(TypeError, match="asarray"):
+            number(view)
     assert "max" in dir(view)
     with pytest.raises(AttributeError):
         view.no_such_method  # noqa: B018 - the attribute is asked for

@@ -21,7 +21,8 @@ from zarrscope.errors.visible import visible
 from zarrscope.model.frozen import frozen
 from zarrscope.runtime.tuning import EDITED_BOX, EDITED_EDGE
 from zarrscope.view.lazy import AxisIndex, LazyView, ShownAs
-from zarrscope.view.lazy_calls import IN_PLACE, MemoryOrder, as_result, is_lazy
+from zarrscope.view.lazy_calls import as_result, is_lazy
+from zarrscope.view.lazy_members import IN_PLACE, MemoryOrder
 from zarrscope.view.lazy_setting import READ_ONLY
 
 if TYPE_CHECKING:

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from zarrscope.errors.visible import visible
-from zarrscope.view.lazy_calls import MemoryOrder, as_result, is_lazy, member, plain
+from zarrscope.view.lazy_calls import as_result, is_lazy, member, plain
 from zarrscope.view.lazy_math import Computing
+from zarrscope.view.lazy_members import MemoryOrder
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -89,8 +90,8 @@ class LazyView(Computing):
     # ------------------------------------------------------------------ parts of it
     def __getitem__(self, selection: object) -> Any:
         """Integers and slices (negative, stepped), `...`, `None`, and one list or mask of an axis give a view; nothing
-        is read. A mask over all axes gives a lazy dask array; several lists at once, and a mask over some of several
-        axes, are read immediately.
+        is read. A mask over all axes gives a lazy dask array; several lists at once, a list of lists, and a mask over
+        some of several axes, are read immediately.
 
         Raises IndexError as numpy does.
         """
@@ -103,7 +104,7 @@ class LazyView(Computing):
             return as_result(self.lazy()[tuple(map(plain, items))])
         items = self._filled(items)
         lists = [n for n, item in enumerate(items) if _is_list(item)]
-        if len(lists) > 1:
+        if len(lists) > 1 or any(np.ndim(items[n]) > 1 for n in lists):
             return self._points(items, lists)
         axes, layout = list(self._axes), list[int | None]()
         remaining = iter(enumerate(self._layout))
@@ -365,8 +366,6 @@ def _chosen(item: Any, place: int, indices: range | np.ndarray[Any, Any]) -> Axi
         return indices[item]
     if _is_list(item):
         positions = _positions(item, len(indices))
-        if positions.ndim != 1:
-            raise IndexError(f"a list of positions must have one dimension, not {positions.ndim}")
         return np.asarray(indices)[positions] if len(indices) else positions
     try:
         return int(indices[item.__index__()])

@@ -6,23 +6,19 @@ written for numpy arrays (plug-ins of napari, scikit-image) asks for them betwee
 
 from __future__ import annotations
 
-import operator
-from abc import ABCMeta
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache, partial
 from inspect import signature, unwrap
 from math import isnan
 from types import ModuleType
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import numpy as np
 
 from zarrscope.errors import ZarrscopeError
 from zarrscope.runtime.tuning import LAZY_BLOCK_BYTES
-from zarrscope.view.lazy_setting import SETTING_FUNCTIONS, SHARING, SHARING_FUNCTIONS, Setting, refuse, refusing
-
-MemoryOrder: TypeAlias = Literal["K", "A", "C", "F"]
-"""The order of elements in memory, as numpy names it."""
+from zarrscope.view.lazy_members import ArrayMembers, MemoryOrder, PrintedAsDask
+from zarrscope.view.lazy_setting import SETTING_FUNCTIONS, SHARING, SHARING_FUNCTIONS, refuse, refusing
 
 METHODS = frozenset(
     "all any argmax argmin clip compute conj cumprod cumsum flatten imag max mean min nonzero persist prod"
@@ -44,6 +40,9 @@ _SUMMARIES = ("bincount", "histogram", "histogram2d", "histogramdd")
 
 _UNLIKE = ("dot", "einsum", "insert", "qr", "ravel_multi_index", "svd", "tensordot", "vdot")
 """Functions for which dask's result differs from numpy's: another type, or other signs, or a refusal."""
+
+_UFUNC_CHOICES = ("casting", "dtype", "order", "signature", "subok")
+"""The arguments that say how a ufunc computes. dask refuses them, or computes without them and converts the result."""
 
 _BY_METHODS = ("flip", "moveaxis", "rollaxis", "squeeze", "swapaxes", "transpose")
 """Functions that numpy composes of an array's own members, which read nothing."""
@@ -74,28 +73,41 @@ def call_ufunc(ufunc: np.ufunc, method: str, inputs: Iterable[Any], options: Map
     """Calls a ufunc of numpy, or one of its methods, with inputs of which some are lazy (NEP 13)."""
     if method == "at":
         return _set_by(ufunc.at, tuple(inputs), options)
-    return _call(getattr(ufunc, method), inputs, options, known=method == "__call__")
+    chosen = {name: options[name] for name in _UFUNC_CHOICES if name in options}
+    if not chosen:
+        return _call(getattr(ufunc, method), inputs, options, known=method == "__call__")
+    rest = {name: value for name, value in options.items() if name not in chosen}
+    da = dask_array()
+    function = partial(getattr(ufunc, method), **chosen)
+    if da is None or rest or method != "__call__" or ufunc.nout > 1 or ufunc.signature:
+        return _call(function, inputs, rest, known=False)
+    return _call(partial(da.core.elemwise, function), inputs, rest, known=True)
 
 
 def call_function(function: Callable[..., Any], inputs: Iterable[Any], options: Mapping[str, Any]) -> Any:
     """Calls a function of numpy with inputs of which some are lazy (NEP 18)."""
     inputs = tuple(inputs)
-    if function.__name__ in SETTING_FUNCTIONS:
+    name = function.__name__
+    if function is np.linalg.norm and inputs and is_lazy(inputs[0]) and inputs[0].dtype.kind in "biu":
+        inputs = (inputs[0].astype(float), *inputs[1:])  # dask squares integers in their own type, which overflows
+    if name in SETTING_FUNCTIONS:
         return _set_by(function, inputs, options)
-    if function.__name__ in _BY_METHODS and inputs and hasattr(type(inputs[0]), "transposed"):
+    if name in _BY_METHODS and inputs and hasattr(type(inputs[0]), "transposed"):
         return unwrap(function)(*inputs, **options)
     if function is np.expand_dims and inputs and hasattr(type(inputs[0]), "transposed"):
         return _with_new_axes(*inputs, **options)
-    known = callable(_dask_form(function)) and function.__name__ not in (*_NEW_MEMORY, *_UNLIKE)
+    known = callable(_dask_form(function)) and name not in (*_NEW_MEMORY, *_UNLIKE)
     if function is np.pad:  # dask reflects no more than one length of an axis, and says nothing beyond it
         known = known and (*inputs[2:3], options.get("mode", "constant"))[0] in ("constant", "edge")
-    if function.__name__ in _NEW_MEMORY:
+    if function is np.diff and is_lazy(inputs[0]):  # dask subtracts booleans, which numpy forbids
+        known = known and inputs[0].dtype.kind != "b"
+    if name in _NEW_MEMORY:
         first, *rest = inputs
         inputs = (np.broadcast_to(np.zeros((), first.dtype), first.shape) if is_lazy(first) else first, *rest)
     found = _call(function, inputs, options, known)
-    if function.__name__ in SHARING_FUNCTIONS and getattr(inputs[0] if inputs else None, "copies_refuse", False):
+    if name in SHARING_FUNCTIONS and getattr(inputs[0] if inputs else None, "copies_refuse", False):
         return refusing(found)
-    return _values(found) if function.__name__ in _SUMMARIES else found
+    return _values(found) if name in _SUMMARIES else found
 
 
 def _with_new_axes(array: Any, axis: int | tuple[int, ...]) -> Any:
@@ -220,110 +232,10 @@ def _dask_form(function: Callable[..., Any]) -> Callable[..., Any] | None:
     found: Any = dask_array()
     for part in (getattr(function, "__module__", None) or "").split(".")[1:]:
         found = getattr(found, part, None)
-    return getattr(found, function.__name__, None)
+    return getattr(found, getattr(function, "__name__", ""), None)
 
 
 # ---------------------------------------------------------------------- results
-class PrintedAsDask(ABCMeta):
-    """The type of the classes of lazy arrays: `str` of such a class is that of dask's arrays, `repr` its own.
-
-    Plug-ins of napari around clEsperanto, SimpleITK and time series decide by `str(type(data))` whether `data` is an
-    array that has to be read by `np.asarray`; any other object is passed on, and compiled code refuses it.
-    """
-
-    def __str__(cls) -> str:
-        return "<class 'dask.array.core.Array'>"
-
-
-class ArrayMembers(Setting, np.lib.mixins.NDArrayOperatorsMixin):
-    """The operators and members of a numpy array that need no dask, for a lazy array with `shape`, `dtype`, `ndim`,
-    `size`, `__getitem__`, `__array__` and the two protocols of numpy."""
-
-    shape: tuple[int, ...]
-    dtype: np.dtype[Any]
-    ndim: int
-    size: int
-
-    __hash__ = object.__hash__  # must be set: a class whose `==` compares elements would not be hashable otherwise
-
-    def __bool__(self) -> bool:
-        if self.size > 1:
-            raise ValueError("The truth value of an array with more than one element is ambiguous")
-        return bool(np.asarray(self))
-
-    def __iter__(self) -> Iterator[Any]:
-        if not self.ndim:
-            raise TypeError("iteration over an array without axes")
-        return (self[at] for at in range(len(self)))  # type: ignore[index, arg-type]  # of the class that inherits
-
-    def __contains__(self, value: object) -> bool:
-        return bool(np.any(np.asarray(self) == value))
-
-    def __float__(self) -> float:
-        return float(self.item())
-
-    def __int__(self) -> int:
-        return int(self.item())
-
-    def __index__(self) -> int:
-        return np.asarray(self).__index__()
-
-    def __format__(self, spec: str) -> str:
-        return format(np.asarray(self)[()], spec) if spec and not self.ndim else format(str(self), spec)
-
-    def item(self, *index: int) -> Any:
-        """One element as a Python object; reads it. Without an index, the array must have one element."""
-        return np.asarray(self[index] if index else self).item()  # type: ignore[index]  # of the class that inherits
-
-    def tolist(self) -> Any:
-        """The values as nested lists of Python objects; reads all of them."""
-        return np.asarray(self).tolist()
-
-    def copy(self, order: MemoryOrder = "C") -> np.ndarray[Any, Any]:
-        """The values as an array that can be changed."""
-        return np.array(self, order=order)
-
-    @property
-    def itemsize(self) -> int:
-        """The size of one element in bytes."""
-        return self.dtype.itemsize
-
-    @property
-    def base(self) -> None:
-        """None: a lazy array is no part of an array in memory."""
-        return None
-
-    @property
-    def strides(self) -> tuple[int, ...]:
-        """The strides of the values, which `np.asarray` gives in C order from now on."""
-        self._in_c_order = True
-        found = [self.dtype.itemsize]
-        for length in reversed(self.shape[1:]):
-            found.insert(0, found[0] * length)
-        return tuple(found) if self.shape else ()
-
-
-def _in_place(name: str) -> Callable[[Any, Any], Any]:
-    def operate(self: Any, other: Any) -> Any:
-        found = getattr(operator, name)(self, other)
-        if hasattr(self, "replace_values"):  # numpy says whether the type takes the result
-            if not np.can_cast(found.dtype, self.dtype, "same_kind"):
-                raise TypeError(f"{self.dtype} does not hold the results, {found.dtype}, of this operation in place")
-            self.replace_values(found)
-            return self
-        return found
-
-    return operate
-
-
-IN_PLACE = "add sub mul matmul truediv floordiv mod pow lshift rshift and or xor".split()
-"""The operators that have a form that assigns, such as `+=`."""
-
-for _name in IN_PLACE:
-    # numpy's mixin would compute into a copy; `a += 1` shall name a new lazy array of a read-only view instead.
-    setattr(ArrayMembers, f"__i{_name}__", _in_place(f"__{_name}__"))
-
-
 def as_result(found: Any, *sources: Any) -> Any:
     """dask arrays in the result of a function as LazyResults; everything else as it is.
 
@@ -336,7 +248,8 @@ def as_result(found: Any, *sources: Any) -> Any:
     if da is None or type(found) is not da.Array:
         return found
     if not found.ndim:
-        return found.compute()[()]
+        value = found.compute()  # of some types, numpy gives no array without axes but the element itself
+        return value[()] if isinstance(value, np.ndarray) else value
     steps = 1 + max(map(_steps, sources), default=0)
     if steps > _DEEPEST and found.nbytes <= LAZY_BLOCK_BYTES:
         return found.compute()

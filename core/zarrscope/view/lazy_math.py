@@ -21,13 +21,12 @@ from zarrscope.runtime.tuning import LAZY_BLOCK_BYTES
 from zarrscope.view.lazy_calls import (
     METHODS,
     VALUE_METHODS,
-    ArrayMembers,
-    PrintedAsDask,
     call_function,
     call_ufunc,
     dask_array,
     member,
 )
+from zarrscope.view.lazy_members import ArrayMembers, PrintedAsDask
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -7,6 +7,7 @@ change would be lost, so it is refused.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from math import isnan
@@ -167,6 +168,19 @@ class Flat:
 
     def _place(self, position: int) -> tuple[int, ...]:
         return tuple(map(int, np.unravel_index(position, self.base.shape)))
+
+    __hash__ = object.__hash__  # must be set: a class whose `==` compares elements would not be hashable otherwise
+
+
+def _comparing(name: str) -> Callable[[Flat, Any], Any]:
+    def compare(self: Flat, other: Any) -> Any:
+        return getattr(operator, name)(np.asarray(self), np.asarray(other))
+
+    return compare
+
+
+for _name in ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"):
+    setattr(Flat, _name, _comparing(_name))
 
 
 class CopyOfEditable(np.ndarray[Any, Any]):
