@@ -208,3 +208,15 @@ def test_a_conversion_onto_a_full_disk_can_be_continued(tmp_path: Path) -> None:
     )
     convert.run(plan)
     assert as_array(zarrscope.open(tmp_path / "new.zarr")["/a"])[...].tolist() == [7] * 4
+
+
+def test_a_conversion_that_cannot_begin_on_a_full_disk_leaves_nothing_to_delete(tmp_path: Path) -> None:
+    source = zarrscope.open(MemoryStore(), "w-")
+    source.create_group("/g")
+    plan = convert.plan(source, str(tmp_path / "new.zarr"), "v3")
+    with pytest.MonkeyPatch.context() as patch:
+        full_from(patch, ".zarrscope-convert", documents=True)
+        with pytest.raises(Unreadable) as caught:
+            convert.run(plan)
+    assert str(caught.value.advice) == "The disk is full: make room, then try again. Nothing was written."
+    assert not (tmp_path / "new.zarr").exists()

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -21,7 +22,7 @@ from zarrscope.executors.executor import Cancelled, Executor, Scheduler
 from zarrscope.model.storage import ABSENT, never
 from zarrscope.nodes.array import Array
 from zarrscope.nodes.opening import reopened
-from zarrscope.stores.local.failures import is_full
+from zarrscope.stores.local.failures import FULL_DISK, is_full
 from zarrscope.stores.store import Store
 
 
@@ -277,10 +278,18 @@ class _ConvertRun(DestinationWriter):
         except Cancelled:
             return self.result(verified=False, cancelled=True)
         except ZarrscopeError as error:
-            if is_full(error):
+            if is_full(error) and not self._has_begun():
+                error.advice = f"{FULL_DISK} Nothing was written."
+            elif is_full(error):
                 error.advice = (
                     "The disk is full. Make room, then run the same conversion again: it continues with the rest. Or "
                     f"delete the incomplete destination {self.store.url}; nothing was there before."
                 )
             raise
         return self.result(verified=verify, cancelled=False)
+
+    def _has_begun(self) -> bool:
+        """Whether the journal was stored, so that there is something to continue or to delete."""
+        with suppress(ZarrscopeError):
+            return self.store.get(JOURNAL) is not None
+        return True

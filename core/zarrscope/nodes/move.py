@@ -257,8 +257,7 @@ class _Carrying:
 
     def _mentions(self) -> tuple[str, ...]:
         """References to the node in the OME-Zarr metadata of groups above; the move would break them."""
-        notes = []
-        above = self.path
+        notes, above = list[str](), self.path
         while above != "/":
             above = above.rpartition("/")[0] or "/"
             try:
@@ -344,6 +343,8 @@ class _Carrying:
         except BaseException as error:
             if not isinstance(error, Conflict) or isinstance(error, _Gone):  # else another process writes there
                 self._clear()
+            if self.remains and isinstance(error, ZarrscopeError):
+                error.advice = f"Make room, then erase what is left at {self.to}. {error.advice or ''}".rstrip()
             raise
         store.erase(self.claim)
 

@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, TypeAlias
 
-from zarrscope.errors import ZarrscopeError
+from zarrscope.errors import Unreadable, ZarrscopeError
 from zarrscope.nodes.consolidated import follow
+from zarrscope.stores.local.failures import FULL_DISK
 
 if TYPE_CHECKING:
     from zarrscope.nodes.context import NodeContext
@@ -27,8 +28,10 @@ def erased_on_failure(nodes: NodeContext) -> Iterator[NewDocuments]:
     new: NewDocuments = {}
     try:
         yield new
-    except BaseException:
+    except BaseException as error:
         erase_new(nodes, new)
+        if isinstance(error, Unreadable) and str(error.advice).startswith(FULL_DISK):
+            error.advice = f"{FULL_DISK} Nothing new is left, and nothing else was changed."
         raise
 
 
