@@ -71,7 +71,7 @@ def test_a_failed_job_and_the_sentence_of_the_form_are_both_read(width: int, tmp
         edit, jobs = screen.session.edit, screen.session.jobs
         jobs.run("Copy plain", work)
         await screen.until(lambda: jobs.items[-1].state is JobState.FAILED, "the job fails")
-        failed = " ".join(jobs.items[-1].sentence.split())
+        failed = f"Copy plain: {' '.join(jobs.items[-1].sentence.split())}"
         await screen.press("e")
         await screen.until(lambda: edit.state.fields, "the form")
 

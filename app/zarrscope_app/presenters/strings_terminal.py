@@ -120,6 +120,7 @@ def job_line(name: str, progress: float | None, text: str) -> str:
     return f"{job_progress(name, progress, text)} · {CANCEL_JOB}"
 
 
-def ended_job(sentence: str) -> str:
-    """The result of a job: "Copied. · ^X clears this"."""
-    return f"{sentence} · {CLEAR_JOB}"
+def ended_job(failed: str, sentence: str) -> str:
+    """The result of a job: "Done. · ^X clears this", or "Copy nuclei: The disk is full. · ^X clears this". `failed` is
+    the name of a job that failed, "" for another one."""
+    return f"{failed}{': ' if failed else ''}{sentence} · {CLEAR_JOB}"

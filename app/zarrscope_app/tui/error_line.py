@@ -50,7 +50,7 @@ def job_text(session: Session) -> str:
     job = session.jobs.items[-1]
     if job.state is JobState.RUNNING:
         return words.job_line(job.name, job.progress, job.text)
-    return words.ended_job(job.sentence)
+    return words.ended_job(job.name if job.state is JobState.FAILED else "", job.sentence)
 
 
 def error_text(severity: str, sentence: str, acts: str, width: int) -> str:
