@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -124,6 +125,44 @@ def test_moving_the_picture_in_a_stall_does_not_begin_the_wait_anew(
     finally:
         server.gate.set()
         session.close()
+
+
+def test_one_click_reads_a_failed_tile_again_while_its_other_chunks_are_under_way(
+    place: str, server: WebServer, mailbox: Mailbox
+) -> None:
+    """A tile fails with its first chunk. Those that fail after the click were requested before it."""
+
+    def opener(url: str, mode: Any = "r", **options: Any) -> Any:
+        return zarrscope.open(url, mode, **{**options, "storage_options": {"attempts": 1}})
+
+    session = Session(place, mailbox, path="/a", opener=opener)
+    shown = session.slice
+    try:
+        shown.changed.connect(lambda: shown.fit((32, 32)))
+        until(mailbox, lambda: bool(shown.frame.tiles) and not shown.frame.loading and not session.owner.busy)
+        server.gate.clear()
+        held = server.held
+        server.faults = {f"a/c/3/{y}/{x}": [503] for y in (0, 1) for x in (0, 1)}
+        shown.set_index("dim_0", 3)
+        until(mailbox, lambda: server.held == held + 4)
+        server.let(1)
+        mailbox.run_until(lambda: shown.frame.failed > 0, SECONDS)
+        shown.retry()
+        server.gate.set()
+        mailbox.run_until(lambda: not shown.frame.loading, SECONDS)
+        assert not shown.frame.failed
+        assert (shown.picture(4, 4) == shown.picture(4, 4)[0, 0]).all()
+    finally:
+        server.gate.set()
+        session.close()
+
+
+def until(mailbox: Mailbox, happened: Callable[[], bool]) -> None:
+    end = time.monotonic() + SECONDS
+    while not happened():
+        assert time.monotonic() < end
+        mailbox.run()
+        time.sleep(0.005)
 
 
 def test_refreshing_again_and_again_takes_no_threads(session: Session, server: WebServer, mailbox: Mailbox) -> None:

@@ -15,6 +15,8 @@ from zarrscope.nodes.array import Array
 from zarrscope.nodes.hierarchy import Hierarchy
 from zarrscope.runtime.threads import Background, JobResult, Mailbox
 from zarrscope.runtime.waits import PendingRequest, asking, current_job, waiting
+from zarrscope.stores.memory import MemoryStore
+from zarrscope.stores.wrappers import FaultRule, Faults, Gate
 from zarrscope.view.loader import ChunkLoader, ChunkResult, ChunkState
 
 SECONDS = 30.0
@@ -159,6 +161,50 @@ def test_chunks_that_are_given_up_have_failed_and_can_be_requested_again(server:
         mailbox.run_until(lambda: bool(again), SECONDS)
         assert again[0].state is ChunkState.PRESENT
     owner.close()
+
+
+@pytest.mark.parametrize(
+    ("asks", "failures", "states", "fetches"),
+    [
+        ("again", 1, [ChunkState.PRESENT] * 2, 4),
+        ("after the first was cancelled", 1, [ChunkState.PRESENT] * 2, 4),
+        ("again", 2, [ChunkState.FAILED] * 2, 4),
+        ("for the same picture", 1, [ChunkState.FAILED] * 2, 2),
+    ],
+)
+def test_another_attempt_does_not_get_the_failure_of_the_fetch_before(
+    asks: str, failures: int, states: list[ChunkState], fetches: int
+) -> None:
+    """A moved picture, however, gets it at once: it asks for no other attempt."""
+    values = MemoryStore()
+    zarrscope.open(values, "w-").create_array("/a", shape=(4, 4), dtype="u1", chunks=(2, 2))[...] = 1
+    faults = [
+        FaultRule(matches=lambda operation, key, wanted=key: operation == "get" and key == wanted, times=failures)
+        for key in ("a/c/0/0", "a/c/0/1")
+    ]
+    gate = Gate(Faults(values, *faults), _of_chunks)
+    background, mailbox = Background(fetch_threads=2, decode_threads=1), Mailbox()
+    owner, loader = background.owner(mailbox), ChunkLoader(background)
+    array = zarrscope.open(gate)["/a"]
+    assert isinstance(array, Array)
+    told: list[ChunkResult] = []
+    ended: list[bool] = []
+    chunks = [(0, 0), (0, 1)]
+    first = loader.request(owner, array, chunks, lambda _: None)
+    assert gate.waiting(2)
+    if asks == "after the first was cancelled":
+        first.cancel()
+    loader.request(owner, array, chunks, told.append, lambda: ended.append(True), again=asks == "again")
+    first.cancel()
+    gate.release()
+    mailbox.run_until(lambda: bool(ended), SECONDS)
+    assert [result.state for result in told] == states
+    assert len(gate.arrived) == fetches
+    owner.close()
+
+
+def _of_chunks(operation: str, key: str) -> bool:
+    return operation == "get" and "/c/" in key
 
 
 def test_threads_without_a_job_name_nothing() -> None:

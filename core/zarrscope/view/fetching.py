@@ -131,7 +131,7 @@ class ChunkFetch:
         loader = self._loader
         for entry in self._left.values():
             with loader._lock:
-                entry.stage = Stage.QUEUED
+                entry.stage, entry.again = Stage.QUEUED, False
                 if not entry.wanted_by:
                     loader._forget(entry)
                 loader._lock.notify_all()

@@ -7,6 +7,8 @@ once for any number of windows. Guarantees:
 * Two tickets for one chunk cause one read. When all tickets for a chunk are cancelled, its queued fetch is dropped, a
   running fetch is cancelled, and fetched bytes are not decoded. A running decode finishes and its result is cached, so
   at most one decode per thread is wasted.
+* A request that asks for another attempt, or for a chunk that no other request wants any more, does not get the failure
+  of a fetch that had begun before: the chunk is fetched once more.
 * VISIBLE chunks precede NEARBY ones when they are fetched and when they are decoded; within one request the order of
   the indices is kept. No NEARBY job starts between a VISIBLE request and the delivery of its last chunk.
 * Both rules of runtime/threads.py hold: callbacks run on the owner's thread only, and a thread that blocks in `read`
@@ -132,9 +134,12 @@ class ChunkLoader:
         on_chunk: Callable[[ChunkResult], None],
         on_done: Callable[[], None] | None = None,
         priority: Priority = VISIBLE,
+        *,
+        again: bool = False,
     ) -> Ticket:
         """Delivers each chunk once, on the owner's thread, as it becomes available; then calls `on_done`. Must be
-        called on the owner's thread."""
+        called on the owner's thread. `again`: a person asks for another attempt, so that a fetch which began before
+        does not count if it fails."""
         ticket = ChunkTicket(self, owner, on_chunk, on_done)
         owner.adopt(ticket)
         if ticket.cancelled:
@@ -146,7 +151,7 @@ class ChunkLoader:
             at_hand = [ChunkResult(index, FAILED, error=problem) for index in wanted] if problem is not None else []
             begin: list[PendingChunk] = []
             if problem is None:
-                at_hand, begin = self._enter(array, wanted, ticket, priority)
+                at_hand, begin = self._enter(array, wanted, ticket, priority, again=again)
             tell = bool(at_hand or not wanted) and ticket.arrive(at_hand)
             if ticket.entries and priority <= VISIBLE:
                 self.background.hold_prefetch(ticket)
@@ -160,7 +165,7 @@ class ChunkLoader:
             self.background.release_prefetch(ticket)
 
     def _enter(
-        self, array: Array, wanted: Sequence[ChunkIndex], ticket: ChunkTicket | None, priority: int
+        self, array: Array, wanted: Sequence[ChunkIndex], ticket: ChunkTicket | None, priority: int, *, again: bool
     ) -> tuple[list[ChunkResult], list[PendingChunk]]:
         """Returns (cached chunks, entries of the other chunks that must be submitted because they are newly queued or
         have become more urgent). Called under the lock."""
@@ -175,6 +180,8 @@ class ChunkLoader:
             if entry is None:
                 entry = PendingChunk(array, index)
                 self._under_way[entry.key] = entry
+            elif entry.stage is not Stage.QUEUED and (again or not entry.wanted_by):
+                entry.again = True
             entry.wanted_by += 1
             if ticket is not None:
                 ticket.takes_over(entry)
@@ -230,6 +237,9 @@ class ChunkLoader:
         self._finish(entry, result)
 
     def _finish(self, entry: PendingChunk, result: ChunkResult) -> None:
+        if result.state is FAILED and self._begins_again(entry):
+            self._submit([entry], entry.priority)
+            return
         tell: list[ChunkTicket] = []
         with self._lock:
             entry.stage, entry.result = Stage.DONE, result
@@ -244,6 +254,15 @@ class ChunkLoader:
             self._lock.notify_all()
         for ticket in tell:
             self._tell(ticket)
+
+    def _begins_again(self, entry: PendingChunk) -> bool:
+        """Queues a chunk whose fetch failed, if a request that was made after the fetch had begun wants it."""
+        with self._lock:
+            if not (entry.again and entry.wanted_by):
+                return False
+            entry.again, entry.stage, entry.payload = False, Stage.QUEUED, None
+            self._lock.notify_all()
+        return True
 
     def _forget(self, entry: PendingChunk) -> None:
         if self._under_way.get(entry.key) is entry:
@@ -318,7 +337,7 @@ class ChunkLoader:
             found = self.cache.find(array._stored.identity, wanted)
             missing = [index for index, result in zip(wanted, found, strict=True) if result is None]
             if missing:
-                _, begin = self._enter(array, missing, None, Priority.NOW)
+                _, begin = self._enter(array, missing, None, Priority.NOW, again=False)
                 waiting = {index: self._under_way[array._stored.identity, index] for index in missing}
         if missing:
             if len(begin) > 1:

@@ -37,7 +37,8 @@ class PendingChunk:
     """A chunk that is being loaded. Its attributes only change under the loader's lock."""
 
     __slots__ = (
-        "array", "index", "key", "payload", "priority", "result", "since", "stage", "stale", "wanted_by", "watchers",
+        "again", "array", "index", "key", "payload", "priority", "result", "since", "stage", "stale", "wanted_by",
+        "watchers",
     )  # fmt: skip
 
     def __init__(self, array: Array, index: ChunkIndex) -> None:
@@ -53,6 +54,8 @@ class PendingChunk:
         self.watchers: list[ChunkTicket] = []
         self.since: float | None = None
         """The time since which an earlier request, cancelled meanwhile, has waited for this chunk."""
+        self.again = False
+        """Whether another attempt was asked for while this one was under way: if it fails, another one is made."""
         self.stale = False
         """Whether the array was written meanwhile: the chunk is delivered, but not kept."""
 

@@ -127,8 +127,8 @@ class TileManager:
         """Whether the previous plane was displayed long enough for a coarse picture of the new one to replace it."""
 
     # ------------------------------------------------------------------ requests
-    def show(self, plan: TilePlan, settings: DisplaySettings) -> None:
-        """Shows `plan` instead of the previous plan."""
+    def show(self, plan: TilePlan, settings: DisplaySettings, *, again: bool = False) -> None:
+        """Shows `plan` instead of the previous plan. `again`: a person asks for another attempt to read chunks."""
         self._plan, self._settings = plan, settings
         kept: dict[tuple[Hashable, TileKey], _Tile] = {}
         order: list[_Tile] = []
@@ -151,7 +151,7 @@ class TileManager:
             if kept.get(where) is not before:
                 self._stop(before)
         self._tiles, self._order = kept, order
-        self._request()
+        self._request(again=again)
         self._repaint()
         self._painted()
 
@@ -189,9 +189,9 @@ class TileManager:
                     tile.marks.pop(source, None)
                     tile.pieces.pop(source, None)
                     tile.fresh, tile.shown = False, None
-        self.show(self._plan, self._settings)
+        self.show(self._plan, self._settings, again=True)
 
-    def _request(self) -> None:
+    def _request(self, *, again: bool) -> None:
         """Requests every chunk that the tiles lack. New tickets are made before old ones are cancelled, so that chunks
         that the old and the new plan need stay requested."""
         assert self._plan is not None
@@ -215,7 +215,8 @@ class TileManager:
         old, self._tickets, self._ahead = [*self._tickets, *self._ahead], [], []
         for path, (array, indices) in arrays.items():
             if indices:
-                self._tickets.append(self._loader.request(self._owner, array, indices, partial(self._came, path)))
+                came = partial(self._came, path)
+                self._tickets.append(self._loader.request(self._owner, array, indices, came, again=again))
         for ticket in old:
             ticket.cancel()
 
