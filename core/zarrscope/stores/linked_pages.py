@@ -1,5 +1,5 @@
-"""Links to web pages about data, which people copy from the address bar of a browser: the consoles of clouds, GitHub,
-Hugging Face, Zenodo, Dropbox and others.
+"""Links to web pages about data, which people copy from the address bar of a browser: the consoles of clouds, listings
+of buckets, GitHub, Hugging Face, Zenodo, Dropbox and others.
 
 If the page's address tells where the data are, that address is taken. Otherwise the link raises Refused, and the advice
 says which link to copy instead. No page is requested.
@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from typing import NamedTuple
-from urllib.parse import SplitResult, parse_qs, unquote, urlsplit, urlunsplit
+from urllib.parse import SplitResult, parse_qs, quote, unquote, urlsplit, urlunsplit
 
 from zarrscope.errors import Refused
 
@@ -98,6 +98,49 @@ def _dropbox(link: SplitResult) -> str | None:
     return urlunsplit((link.scheme, link.netloc, link.path, "&".join([*kept, "dl=1"]), ""))
 
 
+_OF_LISTINGS = re.compile(
+    r"(list-type|prefix|delimiter|max-keys|marker|continuation-token|start-after|encoding-type|fetch-owner"
+    r"|restype|comp|maxresults|include)(=|$)"
+)
+"""Parameters that S3, Google Cloud Storage and Azure have in common with no request for a value."""
+
+
+def _listing(link: SplitResult) -> str | None:
+    """The folder that a link to the listing of a bucket lists; its other parameters are kept, such as a signature."""
+    told = parse_qs(link.query)
+    lists = told.get("list-type") == ["2"] or told.get("comp") == ["list"]
+    if not lists and not ("prefix" in told and re.fullmatch(_BUCKETS, link.hostname or "")):
+        return None
+    kept = [part for part in link.query.split("&") if not _OF_LISTINGS.match(part)]
+    bucket = re.sub(r"^/storage/v1/b/([^/]+)/o$", r"/\1", link.path)  # the JSON interface of Google Cloud Storage
+    path = f"{bucket.rstrip('/')}/{quote(told.get('prefix', [''])[0])}".rstrip("/")
+    return urlunsplit((link.scheme, link.netloc, path, "&".join(kept), ""))
+
+
+_BUCKETS = r"(.+\.)?(s3([.-][\w-]+)*\.amazonaws\.com(\.cn)?|storage\.googleapis\.com)"
+
+
+def _source_cooperative(link: SplitResult) -> str | None:
+    found = re.match(r"/([^/]+/[^/]+/.+)", link.path)
+    return None if found is None else f"https://data.source.coop/{found[1]}".rstrip("/")
+
+
+def _minio(link: SplitResult) -> str | None:
+    """Refuses a page of MinIO's console, which is at another port than the data."""
+    found = re.match(r"/browser/(.+)", link.path)
+    if found is None or (link.port != _CONSOLE_OF_MINIO and "minio" not in (link.hostname or "")):
+        return None
+    place = f"s3://{unquote(found[1]).rstrip('/')}?endpoint={link.scheme}://{link.hostname}:9000"
+    raise Refused(
+        "This is the link of a page of the console of MinIO, not of data",
+        store=urlunsplit(link),
+        advice=f"Write {place}, with the port of its S3 interface.",
+    )
+
+
+_CONSOLE_OF_MINIO = 9001
+
+
 def _moved(link: SplitResult, path: str) -> str:
     return urlunsplit((link.scheme, link.netloc, path.rstrip("/"), "", ""))
 
@@ -111,9 +154,12 @@ _SITES: tuple[tuple[str, str, Callable[[SplitResult], str | None]], ...] = (
     ("Hugging Face, which lists no folders to programs", r"huggingface\.co", _hugging_face),
     ("Zenodo", r"(sandbox\.)?zenodo\.org", _zenodo),
     ("Dropbox", r"dropbox\.com", _dropbox),
+    ("Source Cooperative", r"source\.coop", _source_cooperative),
+    ("MinIO", r".+", _minio),
+    ("the listing of a bucket", r".+", _listing),
 )
 """The name of each site, its hosts, and the function that finds the address of data in a link; it returns None for
-other pages."""
+other pages, and raises Refused for one that only tells how to write the address."""
 
 _COPY = "Copy the link of the file or folder with the data there."
 _DOWNLOAD = "It sends pages to browsers, not parts of files to programs: download the data and open the copy."
@@ -133,6 +179,19 @@ _PAGES = (
     ("a page of OneDrive or SharePoint", r"1drv\.ms|onedrive\.live\.com|.+\.sharepoint\.com", r"", _DOWNLOAD),
     ("an article of figshare", r"(.+\.)?figshare\.com", r"/articles/", _COPY),
     ("a study of BioStudies", r"ebi\.ac\.uk", r"/(biostudies|bioimage-archive)/", _COPY),
+    ("a page of DANDI", r"((gui|sandbox)\.)?dandiarchive\.org", r"",
+     "Open the metadata of the asset there, and copy the address of S3 under contentUrl."),
+    ("a page of OSF", r"osf\.io", r"/(?!download/)",
+     "Copy the download link of the file there, or download the data and open the copy."),
+    ("a page of Globus", r"app\.globus\.org", r"",
+     "Copy the HTTPS address of the collection, or transfer the data and open the copy."),
+    ("a page of WEBKNOSSOS", r"(app\.)?webknossos\.org", r"/(datasets|annotations|links)/",
+     "Copy one of the Zarr links from the menu there."),
+    ("a page of OpenOrganelle", r"openorganelle\.janelia\.org", r"/", _COPY),
+    ("a page of the CryoET Data Portal", r"cryoetdataportal\.czscience\.com", r"/(runs|datasets|depositions)/", _COPY),
+    ("a page of the BioImage Archive", r"(.+\.)?bioimagearchive\.org", r"/", _COPY),
+    ("a page of Earthmover", r"app\.earthmover\.io", r"/",
+     "Open the repository with the package arraylake, and pass its session to zarrscope.open or explore."),
     ("a page of OMERO", r".+", r"(/[^/]+)?/(webclient|iviewer|webgateway/img_detail)(/|$)",
      "OMERO serves no Zarr at this link: ask its administrator for the address of the image in OME-Zarr."),
 )  # fmt: skip

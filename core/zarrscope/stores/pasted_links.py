@@ -1,8 +1,9 @@
 """Finds the address of a volume in a link to a viewer in a browser, which people paste from chats and web pages.
 
 vizarr, avivator, the OME-NGFF validator, Vol-E and others name the volume in a parameter of the link, Neuroglancer in
-the JSON after "#!", and BioFile Finder in a filter on the path. Fileglancer's data links are addresses already. A link
-that names no volume raises Refused; the message says which link to copy instead.
+the JSON after "#!", Vitessce in a JSON that the link may hold, and BioFile Finder in a filter on the path.
+Fileglancer's data links are addresses already. A link that names no volume raises Refused; the message says which link
+to copy instead.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ _VIEWERS = (
     ("Neuroglancer", r"neuroglancer"),
     ("BioFile Finder", r"(bff|biofile-finder)\.allencell\.org|biofile-finder"),
     ("Fileglancer", r"fileglancer"),
+    ("Vitessce", r"vitessce\."),
 )
 """The name of each viewer, and the pattern that identifies its links."""
 _PARAMETERS = ("source", "image_url", "url", "image", "filetoload")
@@ -64,11 +66,18 @@ def volume_in(text: str) -> LinkedVolume | None:
     given = [*parse_qsl(link.query), *parse_qsl(link.fragment.partition("?")[2] or link.fragment)]
     if viewer == "BioFile Finder":
         return _finder(given)
-    found = [value for name, value in given if name.lower() in _PARAMETERS and _ELSEWHERE.match(value.strip())]
+    if viewer == "Vitessce":
+        return _vitessce(dict(given).get("url", ""))
+    found = [value for name, value in given if _ELSEWHERE.match(value.strip()) and _is_shown(name, value)]
     if found:
         first, *more = [each for value in found for each in re.split(r",(?=https?://)", value)]
         return _taken(first, viewer or f"the page {link.netloc}{link.path}", len(more))
     return None
+
+
+def _is_shown(name: str, value: str) -> bool:
+    """Whether a parameter names a volume: by its own name, or by that of the volume."""
+    return name.lower() in _PARAMETERS or bool(_VOLUME.search(urlsplit(value.strip()).path))
 
 
 def _taken(address: str, viewer: str, more: int = 0) -> LinkedVolume:
@@ -84,6 +93,34 @@ def _check_page(link: SplitResult) -> None:
             store=link.geturl(),
             advice="Make a data link there and copy that, or give the path of the folder.",
         )
+
+
+# ---------------------------------------------------------------------- Vitessce
+def _vitessce(url: str) -> LinkedVolume | None:
+    """The first volume of the configuration that a link holds; raises Refused if it only names one, or shows none."""
+    if not url:
+        return None
+    if not url.startswith("data:"):
+        raise Refused(
+            f"This link to Vitessce names a configuration, not a volume: {url}",
+            advice="Copy the address of a volume from that file.",
+        )
+    config = _json(url.partition(",")[2])
+    datasets = config.get("datasets") if isinstance(config, dict) else None
+    files = [file for each in _objects(datasets) for file in _objects(each.get("files"))]
+    found = [
+        address
+        for file in files
+        if isinstance(address := file.get("url"), str)
+        and (str(file.get("fileType", "")).endswith("zarr") or _VOLUME.search(urlsplit(address).path))
+    ]
+    if not found:
+        raise Refused("This link to Vitessce shows no Zarr volume", advice="Copy a link that shows one.")
+    return _taken(found[0], "Vitessce", len({*found}) - 1)
+
+
+def _objects(values: object) -> list[dict[str, Any]]:
+    return [each for each in values if isinstance(each, dict)] if isinstance(values, list) else []
 
 
 # ---------------------------------------------------------------------- BioFile Finder

@@ -299,10 +299,13 @@ def need_kind(scheme: str, address: str) -> StoreKind:
     schemes."""
     kind = store_kind(scheme)
     if kind is None:
+        from zarrscope.stores.unknown_schemes import advice_for
+
+        known = f"Known are {', '.join(known_schemes())}. Many buckets can be read through their https:// address."
         raise Unsupported(
             f"Addresses that begin with {scheme}:// cannot be opened",
             feature=f"scheme {scheme}",
             store=address,
-            advice=f"Known are {', '.join(known_schemes())}. Many buckets can be read through their https:// address.",
+            advice=advice_for(address) or known,
         )
     return kind
