@@ -9,6 +9,7 @@ import pytest
 from textual import events
 
 import zarrscope
+from contracts.slides import image
 from terminal_hand import Screen, explore
 from zarrscope_app.tui.form_lines import FormLines
 
@@ -48,3 +49,21 @@ def test_keys_act_on_the_field_that_an_undo_brought_back(tmp_path: Path, painted
         assert form.cursor == 1
 
     explore(f"{tmp_path / 'a.zarr'}/plane", steps, writable=True)
+
+
+def test_the_key_for_attributes_leads_to_the_first_pixel_size(tmp_path: Path) -> None:
+    """It led to the title of the section, where a number that is typed does nothing. Where the cursor was, it stays."""
+    image(tmp_path / "a.zarr", ("DAPI",))
+
+    async def steps(screen: Screen) -> None:
+        edit, form = screen.session.edit, screen.app.part("attributes", FormLines)
+        await screen.press("e")
+        await screen.until(lambda: form.cursor > 0, "the cursor on a field")
+        await screen.press("0", ".", "7", "down")
+        await screen.until(lambda: edit.state.can_save, "the edit")
+        assert edit.state.fields[form.cursor - 1].summary.startswith("0.7"), edit.state.fields
+        at = form.cursor
+        await screen.press("escape", "e")
+        assert form.cursor == at > 1
+
+    explore(str(tmp_path / "a.zarr"), steps, writable=True)

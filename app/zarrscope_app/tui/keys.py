@@ -418,6 +418,9 @@ class Keyboard:
             self.app.notify(LABELS["channel-unknown"])
 
     def _edit(self) -> None:
+        form = self.app.part("attributes", FormLines)
+        if form.cursor == 0:  # the title of the first section, unless the cursor was moved before
+            form.go_to_first()
         self.session.set_tab("attributes")
         self.app.bring_pane()
         self.focus(self.app.pane)
