@@ -1,7 +1,9 @@
 // The attributes, shown in one of three ways: as sections by meaning, as all members, as JSON text. Nothing is written
 // before Save.
 function makeForm(ui) {
-  const node = el("div", { class: "zs-attributes" });
+  const node = el("div", { class: "zs-attributes", oninput: typing });
+  // A typed text can be saved before its field is left: a press on Save leaves it, and the form is not painted until then.
+  function typing() { const save = node.querySelector("[data-command=save]"); if (save) save.disabled = false; }
   const uid = "zs" + Math.random().toString(36).slice(2);
   const line = (f, more) => el("input", { value: f.text, title: f.title, "aria-label": f.label || f.title, "data-pointer": f.pointer, placeholder: f.differs || null, spellcheck: "false", onchange: (e) => {
     e.target.dataset.sent = "1"; ui.line.send("edit.edit", f.pointer, e.target.value); }, onfocus: (e) => { delete e.target.dataset.sent; }, ...more });
@@ -83,16 +85,20 @@ function makeForm(ui) {
       conflict, edit.way === "image" ? sections(edit, may) : edit.way === "json" || edit.way === "document" ? text(edit, may) : members(edit, may),
       diff ? el("pre", { class: "zs-diff" }, diff.split("\n").map((each) => el("div", { class: /^\+(?!\+\+)/.test(each) ? "add" : /^-(?!--)/.test(each) ? "del" : "" }, each))) : "");
   });
+  function paint() {
+    const active = focused(ui.box);
+    if (node.contains(active) && active.dataset?.pointer != null && /^(INPUT|TEXTAREA)$/.test(active.tagName) && active.type !== "checkbox" && !active.dataset.sent) return;
+    const { edit, ways } = ui.panel, diff = ui.diff, pointer = node.contains(active) ? active.dataset?.pointer : null;
+    show({ edit, ways, diff }, ui.editable && edit.status !== "read-only");
+    if (pointer) node.querySelector(`input[data-pointer="${CSS.escape(pointer)}"]`)?.focus();
+    const first = ui.toForm && ui.place.together?.length && ways.length < 2 && node.querySelector("input:not([type])");
+    if (!first) return;
+    ui.toForm = false;
+    if (active?.classList.contains("zs-tree")) { first.focus(); first.select(); }
+  }
   return {
-    node,
+    node, paint,
     // The kernel had another text than this page: it gets the whole.
     sendWhole() { ui.line.send("edit.edit_text", written); },
-    paint() {
-      const active = focused(ui.box);
-      if (node.contains(active) && active.dataset?.pointer != null && /^(INPUT|TEXTAREA)$/.test(active.tagName) && active.type !== "checkbox" && !active.dataset.sent) return;
-      const { edit, ways } = ui.panel, diff = ui.diff, pointer = node.contains(active) ? active.dataset?.pointer : null;
-      show({ edit, ways, diff }, ui.editable && edit.status !== "read-only");
-      if (pointer) node.querySelector(`input[data-pointer="${CSS.escape(pointer)}"]`)?.focus();
-    },
   };
 }

@@ -76,6 +76,7 @@ function makeTree(ui) {
     };
     const all = (e.ctrlKey || e.metaKey) && !e.shiftKey && !e.altKey && e.key.toLowerCase() === "a";
     if (!all && (e.ctrlKey || e.metaKey || e.altKey || !acts[e.key])) return;
+    ui.toForm = all;  // the form of all nodes gets the keys as soon as it is there, unless another key goes on in the tree
     if (all) ui.line.send("all"); else acts[e.key]();
     e.preventDefault(); e.stopPropagation();
   }
