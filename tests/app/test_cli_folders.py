@@ -75,6 +75,42 @@ def test_verbs_take_the_only_hierarchy(
             assert alone.out == out
 
 
+@pytest.mark.parametrize(
+    "verb",
+    [
+        ("ls", "URL"), ("tree", "URL"), ("info", "URL"), ("attrs", "URL"), ("stats", "URL"), ("check", "URL"),
+        ("read", "URL", "0"), ("chunks", "URL", "0"), ("show", "URL", "--image", "ascii"), ("image", "URL"),
+        ("render", "URL", "OUT.png"), ("export", "URL", "OUT.png"), ("diff", "URL", "ARCHIVE"),
+        ("attrs", "set", "URL", "/", "note", "1"), ("create", "URL", "new"), ("consolidate", "URL"),
+        ("remove", "URL", "0", "--yes"),
+    ],
+    ids=" ".join,
+)  # fmt: skip
+def test_verbs_open_the_only_archive_of_a_folder(
+    verb: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As the window does."""
+    make(tmp_path / "made.zarr")
+    folder = tmp_path / "a folder"
+    folder.mkdir()
+    archive = shutil.make_archive(str(folder / "cells.zarr"), "zip", tmp_path / "made.zarr")
+    words = {"URL": str(folder), "ARCHIVE": archive, "OUT.png": str(tmp_path / "out.png")}
+    assert run([words.get(word, word) for word in verb]) == 0
+    assert "zarrscope: The only file in this folder is cells.zarr.zip.\n" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("others", [["b.zarr.zip"], ["notes.txt"]], ids=str)
+def test_a_folder_with_more_than_one_archive_is_asked_about(
+    others: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make(tmp_path / "made.zarr")
+    shutil.make_archive(str(tmp_path / "folder" / "a.zarr"), "zip", tmp_path / "made.zarr")
+    for name in others:
+        (tmp_path / "folder" / name).write_bytes(b"")
+    assert run(["tree", str(tmp_path / "folder")]) == 3
+    assert "a.zarr.zip" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("verb", ["read", "chunks"])
 def test_verbs_for_arrays_take_an_array(verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     zarrscope.open(tmp_path / "other", "a").create_array("/cells.zarr", shape=(4,), dtype="u1")

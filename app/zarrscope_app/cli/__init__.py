@@ -141,6 +141,10 @@ def run(arguments: Sequence[str] | None = None) -> int:
         hinted(mistake).show()
         if isinstance(mistake, click.NoSuchOption) and re.fullmatch(r"-\.?\d.*", mistake.option_name):
             say(f"{mistake.option_name} was taken for an option. Write -- before a negative number: … -- -5")
+        elif isinstance(mistake, click.NoSuchOption):
+            for word in sys.argv[1:] if arguments is None else arguments:
+                if word.startswith("-") and os.path.exists(word):
+                    say(f"{word} was taken for options. Write ./{word} to name the file or folder.")
         return EXIT_USAGE
     except (click.Abort, KeyboardInterrupt) as error:
         return interrupted(error)

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from zarrscope_app.cli.console import Failed, follow_links, say, show, show_json, storage_options, tell_about
+from zarrscope_app.cli.console import (
+    Failed,
+    follow_links,
+    hierarchy_at,
+    say,
+    show,
+    show_json,
+    storage_options,
+    tell_about,
+)
 
 if TYPE_CHECKING:
     from zarrscope.nodes.hierarchy import Hierarchy
@@ -16,10 +25,8 @@ if TYPE_CHECKING:
 
 def opened_to_change(url: str, *, write: bool = True, missing_is_fill: bool = False) -> Hierarchy:
     """The hierarchy at an address, open in mode "r+" (with `write` false in "r"); its warnings go to stderr."""
-    import zarrscope
-
     options = storage_options(missing_is_fill)
-    hierarchy = zarrscope.open(url, "r+" if write else "r", storage_options=options, follow_links=follow_links())
+    hierarchy = hierarchy_at(url, "r+" if write else "r", storage_options=options, follow_links=follow_links())
     tell_about(hierarchy)
     return hierarchy
 

@@ -18,6 +18,7 @@ from zarrscope_app.cli.console import (
     MISSING_IS_FILL,
     clustered,
     follow_links,
+    hierarchy_at,
     place,
     say,
     show_json,
@@ -82,12 +83,11 @@ def check(
       zarrscope check cells.zarr --no-chunks --json
       zarrscope check https://example.org/cells.zarr --resume cells.check
     """
-    import zarrscope
     from zarrscope.check import hierarchy as whole
     from zarrscope.check.coverage import Coverage
 
     links = follow_links()
-    hierarchy = zarrscope.open(url, storage_options=storage_options(missing_is_fill), follow_links=links)
+    hierarchy = hierarchy_at(url, storage_options=storage_options(missing_is_fill), follow_links=links)
     path = place(hierarchy, node)
     journal = _Journal(resume, _identity(url, path, verify, expect_all, links))
     if resume is not None:

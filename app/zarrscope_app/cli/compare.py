@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from zarrscope_app.cli.color import show_pieces
-from zarrscope_app.cli.console import MISSING_IS_FILL, follow_links, say, show_json, storage_options
+from zarrscope_app.cli.console import MISSING_IS_FILL, follow_links, hierarchy_at, say, show_json, storage_options
 from zarrscope_app.cli.plain import plain, show_columns
 
 if TYPE_CHECKING:
@@ -34,12 +34,11 @@ def diff(left: str, right: str, values: bool, strict: bool, missing_is_fill: boo
       zarrscope diff cells.zarr copy.zarr --values
       zarrscope diff cells.zarr/0 converted.zarr/0 --strict --json
     """
-    import zarrscope
     from zarrscope.check import diff as difference
     from zarrscope_app.presenters.differences import line
 
     how: dict[str, Any] = {"storage_options": storage_options(missing_is_fill), "follow_links": follow_links()}
-    one, other = (zarrscope.open(each, **how) for each in (left, right))
+    one, other = (hierarchy_at(each, **how) for each in (left, right))
     found = []
     for each in difference.diff(one, other, one.initial_path, other.initial_path, values=values, strict=strict):
         found.append(_form(each))

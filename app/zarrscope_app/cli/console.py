@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from pathlib import Path
 from textwrap import indent
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -359,16 +359,9 @@ def opened(
     Returns the hierarchy and a node of it: the one that `node` names, else the one that `url` names, else the root.
     With `descend`, the only hierarchy in a plain folder stands for the root of the folder, and its name is printed.
     """
-    import zarrscope
-
     how["storage_options"] = storage_options(missing_is_fill)
     how["follow_links"] = follow_links()
-    try:
-        hierarchy = zarrscope.open(url, "r+" if write else "r", **how)
-    except zarrscope.NotFound as error:
-        if node is not None and os.path.exists(node):
-            error.advice = swapped_sentence(url, node)
-        raise
+    hierarchy = hierarchy_at(url, "r+" if write else "r", node, **how)
     from zarrscope.nodes.extensions import demands_above  # a quarter of the time of --help, if it stood above
 
     tell_about(hierarchy)
@@ -383,6 +376,24 @@ def opened(
     for warning in demands_above(hierarchy, found.path):
         say(f"Warning: {warning}")
     return hierarchy, found
+
+
+def hierarchy_at(url: str, mode: Literal["r", "r+"] = "r", node: str | None = None, **how: Any) -> Hierarchy:
+    """Opens the hierarchy at `url`, or the only archive in a folder, whose name is then printed. `node` is the word
+    that was given for a node, with which an address may have been exchanged."""
+    import zarrscope
+
+    try:
+        return zarrscope.open(url, mode, **how)
+    except zarrscope.NotFound as error:
+        from zarrscope.nodes.enclosing import archive_in
+
+        if archive := archive_in(url, error):
+            say(f"The only file in this folder is {error.archive}.")
+            return zarrscope.open(archive, mode, **how)
+        if node is not None and os.path.exists(node):
+            error.advice = swapped_sentence(url, node)
+        raise
 
 
 def place(hierarchy: Hierarchy, node: str | None) -> str:

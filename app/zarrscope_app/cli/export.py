@@ -134,12 +134,15 @@ def _view(
 ) -> tuple[Any, dict[str, Any]]:
     from functools import partial
 
+    from zarrscope.stores.file_address import ARCHIVES
     from zarrscope_app.presenters.session.exporting import prepared_picture
     from zarrscope_app.presenters.session.opening import open_place
     from zarrscope_app.presenters.session.painted import painted
 
     if view is None:
-        _, found = opened(url, node, descend=True)
+        hierarchy, found = opened(url, node, descend=True)
+        if "::" not in url and hierarchy.url.lower().endswith(ARCHIVES):
+            url = hierarchy.url  # the only archive in a folder
         view = {"url": url, "path": found.path}
     opener = partial(open_place, lenient=how["lenient"], fallbacks=how["fallbacks"])
     fill = how["missing_is_fill"]

@@ -451,7 +451,13 @@ def consolidate(url: str, dry_run: bool, as_json: bool) -> None:
     def act(hierarchy: Hierarchy) -> dict[str, Any]:
         return {"documents": hierarchy.consolidate()}
 
-    change(url, act, dry_run, True, as_json, lambda done: f"Consolidated metadata: {done['documents']:,} documents.")
+    change(url, act, dry_run, True, as_json, _consolidated)
+
+
+def _consolidated(done: dict[str, Any]) -> str:
+    from zarrscope_app.presenters import strings
+
+    return f"Consolidated metadata: {strings.counted(done['documents'], 'document')}."
 
 
 class _Bar:

@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from itertools import islice
 from typing import Any
+from urllib.parse import quote
 
 from zarrscope.dialects import PROBES, detect
-from zarrscope.errors import Unsupported, ZarrscopeError
+from zarrscope.errors import NotFound, Unsupported, ZarrscopeError
 from zarrscope.model.node_path import paths_above
 from zarrscope.nodes.detect import MAX_PARENTS, PlainFolder, fetch
 from zarrscope.nodes.hierarchy import Hierarchy
@@ -68,6 +69,14 @@ def only_node_in(found: Hierarchy) -> str:
     except ZarrscopeError:
         pass
     return "/"
+
+
+def archive_in(folder: str, error: NotFound) -> str:
+    """The address of the archive that is the only thing in a folder of this computer which was opened with this error;
+    "" if there is no such archive, and for any other address."""
+    if not error.archive or ("://" in folder and not folder.startswith("file://")):
+        return ""
+    return f"{folder.rstrip('/')}/{quote(error.archive) if '://' in folder else error.archive}"
 
 
 def _store_found_around(text: str, found: Hierarchy) -> str:

@@ -6,11 +6,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
-from urllib.parse import quote
 
 from zarrscope.errors import NotFound, ZarrscopeError
 from zarrscope.errors.confidential import public
-from zarrscope.nodes.enclosing import only_node_in, opened_around
+from zarrscope.nodes.enclosing import archive_in, only_node_in, opened_around
 from zarrscope.stores.address import split_address
 from zarrscope.view.loader import ChunkLoader
 from zarrscope_app.presenters.form.rescue import Rescue
@@ -64,7 +63,7 @@ class OpensEnclosing(SessionPart):
                 found.initial_path = only_node_in(found)
             return found, around
         except NotFound as error:
-            place = _within(url, error.archive)
+            place = archive_in(url, error)
             if not place:
                 raise
             return open(place), place
@@ -112,10 +111,3 @@ class OpensEnclosing(SessionPart):
     def is_at(self, url: str) -> bool:
         """Whether `url` is the address of this session, or the one that it was made with."""
         return url in (self.url, self.given)
-
-
-def _within(folder: str, name: str) -> str:
-    """The address of a file in a folder of this computer; "" without a name, and for any other address."""
-    if not name or ("://" in folder and not folder.startswith("file://")):
-        return ""
-    return f"{folder.rstrip('/')}/{quote(name) if '://' in folder else name}"

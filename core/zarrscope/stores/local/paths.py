@@ -1,7 +1,8 @@
 """Converts local paths to `file:` URLs, and back (RFC 8089).
 
-The results equal those of pathlib, urllib.parse and urllib.request. Plain paths are converted without these modules,
-because importing them takes longer than opening an array.
+The results equal those of pathlib, urllib.parse and urllib.request, except that a path with a name that is no UTF-8
+keeps its bytes. Plain paths are converted without these modules, because importing them takes longer than opening an
+array.
 """
 
 from __future__ import annotations
@@ -67,13 +68,14 @@ def path_of(url: str) -> str:
     path = url.removeprefix("file://")
     if _SAFE and path.startswith("/") and not _quoted(path):
         return path
-    from urllib.parse import unquote, urlsplit
+    from urllib.parse import unquote_to_bytes, urlsplit
 
     _, host, path, _, _ = urlsplit(url.replace("?", "%3F").replace("#", "%23"))
     if host and host != "localhost" and sys.platform != "win32":
         raise Refused(f"{url!r} names another computer", advice="Write file:///path, with three slashes.")
     if _SAFE:
-        return unquote(path)
+        # A name may be no UTF-8, and the locale may be ASCII alone: the bytes of the name are what the system knows.
+        return os.fsdecode(unquote_to_bytes(path.encode("utf-8", "surrogateescape")))
     from urllib.request import url2pathname
 
     found = url2pathname(f"//{host}{path}" if host and host != "localhost" else path)
