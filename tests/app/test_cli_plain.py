@@ -202,6 +202,19 @@ def test_a_verb_ends_at_its_timeout() -> None:
             assert "Not done within 0.5 s (--timeout)." in done.stderr
 
 
+def test_a_timeout_names_the_request_without_an_answer() -> None:
+    import socket
+
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        host = f"127.0.0.1:{silent.getsockname()[1]}"
+        command = [sys.executable, "-m", "zarrscope_app", "ls", f"http://{host}/a.zarr", "--timeout", "5"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 1
+    assert re.search(
+        rf"Not done within 5 s \(--timeout\): no answer to the request for \S+ from {host}[.]", done.stderr
+    )
+
+
 def test_threads_and_read_only_reach_the_terminal(capsys: Any, monkeypatch: pytest.MonkeyPatch, volume: Path) -> None:
     pytest.importorskip("textual")
     from zarrscope_app import tui

@@ -157,9 +157,9 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 def interrupted(error: BaseException) -> int:
     """Reports the interruption on stderr. Returns 128 plus the number of the signal, or 1 after --timeout."""
-    if (seconds := timed_out()) is not None:
+    if sentence := timed_out():
         with suppress(OSError):
-            say(f"Not done within {seconds:g} s (--timeout).")
+            say(sentence)
         return EXIT_FAILED
     number = getattr(error if isinstance(error, KeyboardInterrupt) else error.__cause__, "signal", signal.SIGINT)
     with suppress(OSError):  # the terminal may be gone

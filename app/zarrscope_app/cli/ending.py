@@ -20,6 +20,8 @@ from typing import NoReturn
 
 import click
 
+from zarrscope.runtime.waits import PendingRequest, longest_wait, watch_threads
+
 EXIT_SECONDS = 0.5
 """The most seconds for atexit functions and for writing the remaining output, before the process ends."""
 
@@ -67,8 +69,8 @@ def outlast_signals(numbers: Iterable[int]) -> None:
 
 
 # ---------------------------------------------------------------------- --timeout
-_timed_out: list[float] = []
-"""The seconds of --timeout, once they are over and the verb is being interrupted."""
+_timed_out: list[tuple[float, PendingRequest | None]] = []
+"""The seconds of --timeout, once they are over and the verb is being interrupted, and the request without an answer."""
 INSIST_SECONDS = 4.0
 """Seconds that a verb has to end after --timeout interrupted it. Then it is interrupted once more, and after as many
 seconds again the process is ended by force."""
@@ -92,11 +94,12 @@ def take_timeout(context: click.Context, _: click.Parameter, seconds: float | No
         return
     over = threading.Event()
     del _timed_out[:]
+    watch_threads()
 
     def watch() -> None:
         if over.wait(seconds):
             return
-        _timed_out.append(seconds)
+        _timed_out.append((seconds, longest_wait()))
         for _ in range(2):
             _interrupt()
             if over.wait(INSIST_SECONDS):
@@ -116,6 +119,14 @@ def _interrupt() -> None:
         _thread.interrupt_main()
 
 
-def timed_out() -> float | None:
-    """The seconds of --timeout, if they are over; else None."""
-    return _timed_out[0] if _timed_out else None
+def timed_out() -> str:
+    """The sentence about --timeout, if its time is over; else ""."""
+    if not _timed_out:
+        return ""
+    seconds, wait = _timed_out[0]
+    told = f"Not done within {seconds:g} s (--timeout)"
+    if wait is None or wait.holder is not None or not (wait.place or wait.key):
+        return f"{told}."
+    from zarrscope_app.presenters.request_names import requested
+
+    return f"{told}: no answer to the request for {requested(wait.place, wait.key)}."
