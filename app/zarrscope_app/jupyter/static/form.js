@@ -30,7 +30,7 @@ function makeForm(ui) {
       const node = el("div", { class: "zs-cell" }, may ? (EDITORS[f.editor] || EDITORS.line)(f).concat(f.editor === "check" ? titled : [])
         : el("span", { title: f.title }, f.editor === "check" && titled.length ? f.title + ": " + f.summary : f.summary));
       // An empty field without a heading says its meaning itself.
-      if (many && !alone && !heads[at] && !f.differs) node.querySelector("input:not([type])")?.setAttribute("placeholder", f.title);
+      if (many && !alone && !heads[at] && !f.differs) node.querySelector(".zs-sections")?.querySelector("input:not([type])")?.setAttribute("placeholder", f.title);
       if (alone) node.style.gridColumn = "2 / -2";
       return node;
     };
@@ -91,7 +91,7 @@ function makeForm(ui) {
     const { edit, ways } = ui.panel, diff = ui.diff, pointer = node.contains(active) ? active.dataset?.pointer : null;
     show({ edit, ways, diff }, ui.editable && edit.status !== "read-only");
     if (pointer) node.querySelector(`input[data-pointer="${CSS.escape(pointer)}"]`)?.focus();
-    const first = ui.toForm && ui.place.together?.length && ways.length < 2 && node.querySelector("input:not([type])");
+    const first = ui.toForm && ui.place.together?.length && ways.length < 2 && node.querySelector(".zs-sections")?.querySelector("input:not([type])");
     if (!first) return;
     ui.toForm = false;
     if (active?.classList.contains("zs-tree")) { first.focus(); first.select(); }
