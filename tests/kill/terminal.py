@@ -143,7 +143,7 @@ def bring(terminal: Held, state: str, server: WebServer | None, kept: Path, dice
     elif state == "has edits":
         terminal.write("e")
         terminal.await_text(b"members")
-        terminal.write("\x1b[B\r\x157\r")
+        terminal.write("\r\x157\r")
         end = time.monotonic() + READY
         while not list(kept.rglob("unsaved-*.json")):
             assert time.monotonic() < end, terminal.tail[-2000:]
