@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gc
+import os
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -145,3 +147,22 @@ def test_a_value_is_read_after_its_transaction_was_renewed(store: Store, monkeyp
         assert bytes(reader.whole() or b"") == b"first" * 1000
         arena.clear()
     reader.close()
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="this system does not list open files")
+def test_a_store_that_is_dropped_keeps_no_file_open(tmp_path: Path) -> None:
+    """The lock file stayed open: a process that opened many databases ran out of files."""
+
+    def opened() -> list[str]:
+        found = []
+        for handle in os.listdir("/proc/self/fd"):
+            with suppress(OSError):
+                found.append(os.readlink(f"/proc/self/fd/{handle}"))
+        return [path for path in found if path.startswith(str(tmp_path))]
+
+    store = open_store(f"lmdb://{tmp_path / 'x.lmdb'}", "a")
+    store.set("a", b"1")
+    assert len(opened()) > 1
+    del store
+    gc.collect()
+    assert opened() == []

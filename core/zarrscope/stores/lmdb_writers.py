@@ -38,6 +38,9 @@ class WritersMutex:
         with suppress(OSError):
             self._handle = os.open(self._file, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
 
+    def __del__(self) -> None:
+        self.close()  # an environment that is dropped closes itself first, in the order of its attributes
+
     def close(self) -> None:
         """Closes the lock file. The environment must be closed."""
         if self._handle >= 0:
