@@ -56,17 +56,6 @@ def elided(text: str, others: Iterable[str], fits: Callable[[str], bool]) -> str
         if shown >= needed:
             return _from(text, start, lead, shown)
     return plain
-    start = _word(text, differences[0])
-    needed = differences[-1] + 1 - start
-    head = _most(start - 1, lambda head: f"{text[:head]}…{text[start:]}", fits)
-    if head >= HEAD:
-        return f"{text[:head]}…{text[start:]}"
-    for head in (HEAD, 0):
-        lead = f"{text[:head]}…" if head < start else text[:start]
-        shown = _most(len(text) - start - 1, lambda end, lead=lead: f"{lead}{text[start : start + end]}…", fits)
-        if shown >= needed:
-            return f"{lead}{text[start : start + shown]}…"
-    return plain
 
 
 def _from(text: str, start: int, lead: str, shown: int) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from heapq import nsmallest
 from itertools import chain, islice
 
@@ -16,6 +17,7 @@ from zarrscope.model.node_path import natural
 from zarrscope.nodes.group import Group
 from zarrscope.nodes.opening import open as open_hierarchy
 from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.elision import elided
 from zarrscope_app.presenters.session.view_models import place_name
 from zarrscope_app.presenters.tree.arriving import SMALL, detail
 
@@ -24,10 +26,10 @@ LISTING_SECONDS = 0.04
 were found, in order, as the application does while it lists them."""
 
 
-def first_rows(place: str, most: int) -> list[str]:
+def first_rows(place: str, most: int, fits: Callable[[str], bool]) -> list[str]:
     """The root of a folder and its first children, at most `most` rows, as the tree of the application paints them; []
-    for any other place. Raises ZarrscopeError and OSError, which the application reports when it opens the place
-    itself."""
+    for any other place. Names are shortened until their row `fits`. Raises ZarrscopeError and OSError, which the
+    application reports when it opens the place itself."""
     if not os.path.isdir(place):
         return []
     with open_hierarchy(place) as hierarchy:
@@ -36,7 +38,8 @@ def first_rows(place: str, most: int) -> list[str]:
         if not isinstance(root, Group):
             return [head]
         found = sorted(root.inspect(_first_children(root, most - 1)), key=_order)
-        return [head, *map(_row, found)]
+        names = [strings.clean(child.name) for child in found]
+        return [head, *(_row(child, names, at, fits) for at, child in enumerate(found))]
 
 
 def _first_children(root: Group, most: int) -> list[Child]:
@@ -54,7 +57,10 @@ def _order(child: Child) -> str:
     return natural(child.name)
 
 
-def _row(child: Child) -> str:
+def _row(child: Child, names: list[str], at: int, fits: Callable[[str], bool]) -> str:
     told = detail(child)  # the other facts of a row would import numpy
     mark, fault = " " if child.kind == "array" else "▸", " !" if child.error is not None else ""
-    return f"  {mark} {strings.clean(child.name)}{fault}{f' {told}' if told else ''}"
+    name = names[at]
+    if not fits(f"  {mark} {name}{fault}"):
+        name = elided(name, names[max(0, at - 1) : at + 2], lambda text: fits(f"  {mark} {text}{fault}"))
+    return f"  {mark} {name}{fault}{f' {told}' if told else ''}"

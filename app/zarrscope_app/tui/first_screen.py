@@ -87,7 +87,7 @@ class FirstScreen:
 
         width = WIDE_SIDE if columns >= WIDE else SIDE
         try:
-            rows = first_rows(self._url, most)[:most]
+            rows = first_rows(self._url, most, lambda row: cut_to(row, width) == row)[:most]
         except Exception:  # the application opens the folder again, and reports the error
             return
         told = "".join(f"\x1b[{line};1H{row}" for line, row in enumerate((cut_to(row, width) for row in rows), 2))
@@ -117,11 +117,11 @@ class FirstScreen:
 
 
 def cut_to(row: str, width: int) -> str:
-    """A row cut to at most `width` columns. Only for ASCII and the mark in front is the width known without a toolkit,
-    so every other character counts as two columns."""
+    """A row cut to at most `width` columns. Without a toolkit, the width is known only of ASCII, of the mark in front
+    and of "…", so every other character counts as two columns."""
     room = width
     for at, character in enumerate(row):
-        room -= 1 if character.isascii() or character in "▸▾" else 2
+        room -= 1 if character.isascii() or character in "▸▾…" else 2
         if room < 0:
             return row[:at]
     return row

@@ -30,7 +30,7 @@ function makeForm(ui) {
       const node = el("div", { class: "zs-cell" }, may ? (EDITORS[f.editor] || EDITORS.line)(f).concat(f.editor === "check" ? titled : [])
         : el("span", { title: f.title }, f.editor === "check" && titled.length ? f.title + ": " + f.summary : f.summary));
       // An empty field without a heading says its meaning itself.
-      if (many && !alone && !heads[at] && !f.differs) node.querySelector(".zs-sections")?.querySelector("input:not([type])")?.setAttribute("placeholder", f.title);
+      if (many && !alone && !heads[at] && !f.differs) node.querySelector("input:not([type])")?.setAttribute("placeholder", f.title);
       if (alone) node.style.gridColumn = "2 / -2";
       return node;
     };
