@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import zarrscope
@@ -19,7 +20,9 @@ from contracts.small_disk import needs_mounts, within
 from narrowing import as_array
 from zarrscope.errors import Unreadable
 from zarrscope.nodes import move, trash
+from zarrscope.stores.memory import MemoryStore
 
+ACTS = ("array", "group", "values", "overwrite", "copy", "copy over", "move", "trash")
 SCRIPT = r"""
 import json, os, sys
 from pathlib import Path
@@ -42,13 +45,15 @@ ACTS = {
     "overwrite": lambda h: h.create_array("/g/a", data=noise, attributes=long, overwrite=True),
     "copy": lambda h: move.copy(h, "/g/a", "/copies/one/two"),
     "move": lambda h: move.move(h, "/g/a", "/copies/one/two"),
+    "copy over": lambda h: move.copy(h, "/g/a", "/g/b", replace=True),
     "trash": lambda h: trash.put(h, "/g/a"),
 }
 told = []
 for name, act in ACTS.items():
     for room in range(5):
         with zarrscope.open(place, "w-", dialect=dialect) as h:
-            h.create_array("/g/a", data=noise, chunks=(1, 64, 64), attributes={"x": 1})
+            for path in ("/g/a", "/g/b"):
+                h.create_array(path, data=noise, chunks=(1, 64, 64), attributes={"x": 1})
         before = files()
         with open(fill, "wb", buffering=0) as file:
             try:
@@ -79,7 +84,7 @@ def test_a_change_that_fails_on_a_full_disk_leaves_everything_as_it_was(dialect:
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     told: list[Any] = json.loads(done.stdout)
-    assert {name for name, *_ in told} == {"array", "group", "values", "overwrite", "copy", "move", "trash"}
+    assert {name for name, *_ in told} == {*ACTS}
     for name, room, _, store, advice, new, lost in told:
         assert (new, lost) == ([], []), f"{name} with room for {room} blocks"
         assert str(disk) in store
@@ -87,7 +92,7 @@ def test_a_change_that_fails_on_a_full_disk_leaves_everything_as_it_was(dialect:
         if name == "trash":
             assert "erase the node for good" in advice
         elif name in ("array", "group", "copy", "move"):
-            assert advice.endswith("Nothing new is left, and nothing else was changed.")
+            assert advice.endswith("Nothing new is left.")
 
 
 def test_a_group_in_which_others_made_a_node_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,5 +122,28 @@ def test_a_node_that_is_overwritten_comes_back_if_the_new_one_cannot_be_stored(
         with pytest.raises(Unreadable):
             h.create_array("/a", data=[1, 2, 3], overwrite=True)
         assert as_array(h["/a"])[...].tolist() == [7] * 4
+        assert trash.entries(h) == ()
+    assert [path.name for path in tmp_path.iterdir()] == ["a.zarr"]
+
+
+@pytest.mark.parametrize("act", [move.copy, move.move], ids=["copy", "move"])
+@pytest.mark.parametrize("why", ["the disk is full", "it is cancelled", "it succeeds"])
+def test_a_node_that_is_replaced_comes_back_unless_the_new_one_is_complete(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, act: Any, why: str
+) -> None:
+    """Not by renaming: the new node comes from another hierarchy, in memory."""
+    source = zarrscope.open(MemoryStore(), "w-")
+    source.create_array("/new", data=np.arange(4, dtype="u1"), chunks=(2,))
+    with zarrscope.open(tmp_path / "a.zarr", "w-") as h:
+        h.create_array("/a", shape=(4,), dtype="u1", chunks=(2,))[...] = 7
+        if why == "the disk is full":
+            full_from(monkeypatch, "a/c/")
+            with pytest.raises(Unreadable):
+                act(source, "/new", "/a", h, replace=True)
+        else:
+            cancelled = why == "it is cancelled"
+            assert act(source, "/new", "/a", h, replace=True, cancelled=lambda: cancelled).cancelled == cancelled
+        assert as_array(h["/a"])[...].tolist() == ([0, 1, 2, 3] if why == "it succeeds" else [7] * 4)
+        assert ("/new" in source) == (act is move.copy or why != "it succeeds")
         assert trash.entries(h) == ()
     assert [path.name for path in tmp_path.iterdir()] == ["a.zarr"]

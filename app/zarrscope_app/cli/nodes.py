@@ -48,7 +48,9 @@ _ALIASES = {
 DRY = click.option("--dry-run", is_flag=True, help="Show the exact operations on the store, do nothing.")
 YES = click.option("--yes", "-y", is_flag=True, help="Do not ask before data is erased.")
 JSON = click.option("--json", "as_json", is_flag=True, help="Print the result, or the plan, as JSON.")
-REPLACE = click.option("--replace", is_flag=True, help="Erase the node at TO first.")
+REPLACE = click.option(
+    "--replace", is_flag=True, help="Erase the node at TO; in a folder only if the new one is complete."
+)
 INTO = click.option(
     "--into", metavar="URL2", help="The hierarchy for TO, if it is not URL: one of the same dialect, or a new one."
 )

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from itertools import islice, product
 from threading import Lock
 
-from zarrscope.dialects import Dialect, NodeKind
+from zarrscope.dialects import Dialect
 from zarrscope.dialects.defects import as_far_as_read
 from zarrscope.errors import Conflict, NotFound, Refused, Unsupported, ZarrscopeError
 from zarrscope.model.metadata import ArrayMetadata
@@ -37,6 +37,8 @@ from zarrscope.nodes.edit import create_groups, erase_node, key_of, need_node, n
 from zarrscope.nodes.folders import within
 from zarrscope.nodes.hierarchy_like import HierarchyLike
 from zarrscope.nodes.new_documents import NewDocuments, erased_on_failure
+from zarrscope.nodes.overwrite import put_aside, restored_on_failure
+from zarrscope.nodes.trash_record import Thrown
 from zarrscope.nodes.walk import Tree
 from zarrscope.runtime.threads import shared
 from zarrscope.runtime.tuning import VALUES_AT_ONCE
@@ -86,10 +88,10 @@ def copy(
 ) -> Moved:
     """Copies the node at `path`, and everything beneath it, to the path `to` of `target` (or of the same hierarchy).
 
-    `replace` first erases the node at `to`. Missing groups above `to` are created. `progress` is called by several
-    threads, one at a time. If the copy is `cancelled`, the copied values are removed again. Raises NotFound, Conflict
-    (`to` is not empty), Refused (`to` lies within `path`, its name is not allowed, or `target` has another dialect:
-    convert instead), ReadOnly, Unreadable.
+    `replace` erases the node at `to`, at the end where a trash can hold it meanwhile: it is restored after a failure.
+    Missing groups above `to` are created. `progress` is called by several threads, one at a time. If the copy is
+    `cancelled`, the copied values are removed again. Raises NotFound, Conflict (`to` is not empty), Refused (`to` lies
+    within `path`, its name is not allowed, or `target` has another dialect: convert instead), ReadOnly, Unreadable.
     """
     return _Carrying(source._nodes, path, to, (target or source)._nodes, replace, progress, cancelled).copy()
 
@@ -183,18 +185,16 @@ class _Carrying:
                 advice="Choose another path.",
             )
 
-    def _make_room(self, new: NewDocuments, *, moving: bool) -> None:
-        """Checks that the node is still there, checks or clears the new place, and creates missing groups above it,
-        whose documents are added to `new`."""
+    def _make_room(self, former: list[Thrown], new: NewDocuments, *, moving: bool) -> None:
+        """Checks that the node is still there, checks or clears the new place, and creates missing groups above it. An
+        entry of the trash is added to `former`, the documents of the groups to `new`."""
         self.dialect, self.kind = need_node(self.source, self.path)
         self.own = fetch(self.source.store, self.dialect.documents(self.path))
         same = moving and self.source.store.url == self.target.store.url
         above = need_place(self.target, self.to, instead_of=self.path if same else "")
-        taken: tuple[Dialect, NodeKind] | None = None
-        try:
+        taken = None
+        with suppress(NotFound):
             taken = need_node(self.target, self.to, remains=True)
-        except NotFound:
-            pass
         if taken is not None:
             if not self.replace:
                 raise Conflict(
@@ -203,7 +203,7 @@ class _Carrying:
                     key=key_of(self.target, self.to),
                     advice="Choose another path, or replace the data there. A copy may have stopped halfway.",
                 )
-            erase_node(self.target, taken[0], self.to, taken[1])
+            former.extend(filter(None, [put_aside(self.target, self.to, *taken, stays=False)]))
         create_groups(self.target, above, new)
 
     # ------------------------------------------------------------------ carrying out
@@ -211,9 +211,9 @@ class _Carrying:
         need_known_absence(self.source.store)
         self._check(moving=False)
         try:
-            with erased_on_failure(self.target) as new:
+            with restored_on_failure(self.target) as former, erased_on_failure(self.target) as new:
                 with self.target.store.lock():
-                    self._make_room(new, moving=False)
+                    self._make_room(former, new, moving=False)
                 self._carry()
         except _Cancelled:
             return self._result(cancelled=True)
@@ -223,9 +223,9 @@ class _Carrying:
         self._check(moving=True)
         notes, above = self._mentions(), vanishing(self.source, self.path)
         try:
-            with erased_on_failure(self.target) as new:
+            with restored_on_failure(self.target) as former, erased_on_failure(self.target) as new:
                 with self._locks():
-                    self._make_room(new, moving=True)
+                    self._make_room(former, new, moving=True)
                     moved = self._renamed()
                 if not moved:
                     self._carry()

@@ -31,7 +31,7 @@ def erased_on_failure(nodes: NodeContext) -> Iterator[NewDocuments]:
     except BaseException as error:
         erase_new(nodes, new)
         if isinstance(error, Unreadable) and str(error.advice).startswith(FULL_DISK):
-            error.advice = f"{FULL_DISK} Nothing new is left, and nothing else was changed."
+            error.advice = f"{FULL_DISK} Nothing new is left."
         raise
 
 

@@ -252,9 +252,14 @@ def bring_back(nodes: NodeContext, id: str, to: str | None = None) -> Thrown:
         _forget(nodes, path)
         if has_copies(nodes, path):
             follow(nodes, {**documents_beneath(nodes, path)})
-    trash.erase_prefix(f"{id}/")
-    _tidy(nodes.store)
+    erase_thrown(nodes, id)
     return replace(thrown, path=path)
+
+
+def erase_thrown(nodes: NodeContext, id: str) -> None:
+    """Erases an entry of the trash for good."""
+    _need_trash(nodes.store).erase_prefix(f"{id}/")
+    _tidy(nodes.store)
 
 
 def empty(
