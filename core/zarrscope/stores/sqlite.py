@@ -1,8 +1,8 @@
 """A SQLite database as a store: sqlite:///folder/file.db, in the layout of zarr-python 2's SQLiteStore.
 
-The database has one table, zarr(k TEXT PRIMARY KEY, v BLOB). For a range of a value, SQLite reads only the pages
-up to it.
-To list one level, a query stops at the first key beneath a name, and the next query begins after all keys beneath it.
+The database has one table, zarr(k TEXT PRIMARY KEY, v BLOB). For a range of a value, SQLite reads only
+the pages up to it. To list one level, a query stops at the first key beneath a name, and the next query begins after
+all keys beneath it.
 `set` with `expect` compares and stores in one transaction, so no other process can change the value in between.
 Documentation of the layout: https://zarr.readthedocs.io/en/v2.18.3/api/storage.html#zarr.storage.SQLiteStore
 """
@@ -53,9 +53,10 @@ class _BlobSource:
         self.size = len(blob)
 
     def read(self, start: int, stop: int) -> bytes:
+        start, stop = min(start, self.size), min(stop, self.size)
         with self._store._answers(self._key):
             self._blob.seek(start)
-            return self._blob.read(max(0, min(stop, self.size) - start))
+            return self._blob.read(max(0, stop - start))
 
 
 class _BlobReader(Reader):
@@ -171,10 +172,10 @@ class SQLiteStore(Store):
     def _get(self, key: str, part: ByteRange | None, limit: int | None = None) -> bytes | None:
         if not _is_text(key):
             return None
+        if part is not None:
+            return self._part(key, part, limit)
         with self._database(key) as database:
-            if part is None:
-                return self._value(database, key, limit)
-            return self._part(database, key, part, limit)
+            return self._value(database, key, limit)
 
     def _value(self, database: sqlite3.Connection, key: str, limit: int | None = None) -> bytes | None:
         if limit is None:
@@ -186,25 +187,19 @@ class SQLiteStore(Store):
                 raise too_large(size, limit).located(store=self.url, key=key)
         return bytes(row[0] or b"") if row else None
 
-    def _part(self, database: sqlite3.Connection, key: str, part: ByteRange, limit: int | None) -> bytes | None:
-        with _transaction(database):
-            blob = _opened_blob(database, key)
-            if blob is None:  # it is absent, or no blob: only the expression _VALUE has the bytes of other types
-                value = self._value(database, key)
-                start, stop = part.span(len(value or b""))
-            else:
-                value = None
-                start, stop = part.span(len(blob))
-            try:
-                if limit is not None and stop - start > limit:
-                    raise too_large(stop - start, limit).located(store=self.url, key=key)
-                if blob is None:
-                    return None if value is None else value[start:stop]
-                blob.seek(start)
-                return blob.read(max(0, stop - start))
-            finally:
-                if blob is not None:
-                    blob.close()
+    def _part(self, key: str, part: ByteRange, limit: int | None) -> bytes | None:
+        reader = _BlobReader(self, None)
+        reader.seek(key)
+        try:
+            source = reader.source()
+            if source is None:
+                return None
+            start, stop = part.span(source.size)
+            if limit is not None and stop - start > limit:
+                raise too_large(stop - start, limit).located(store=self.url, key=key)
+            return bytes(source.read(start, stop))
+        finally:
+            reader.close()
 
     def _reader(self, arena: Arena, limit: int | None = None) -> Reader:
         return _BlobReader(self, limit)
@@ -288,7 +283,8 @@ def _transaction(database: sqlite3.Connection) -> Iterator[None]:
     try:
         yield
     finally:
-        database.execute("COMMIT")
+        if database.in_transaction:  # some errors end it
+            database.execute("COMMIT")
 
 
 def _opened_blob(database: sqlite3.Connection, key: str) -> sqlite3.Blob | None:
@@ -302,7 +298,7 @@ def _opened_blob(database: sqlite3.Connection, key: str) -> sqlite3.Blob | None:
         return None  # a table without row numbers, or a view
 
 
-def _row(database: sqlite3.Connection, question: str, *values: Any) -> Any:
+def _row(database: sqlite3.Connection, question: str, *values: Any) -> tuple[Any, ...] | None:
     """The only row that answers the question, None if there is none. The question is ended: it locks nothing more."""
     rows = database.execute(question, values).fetchall()
     return rows[0] if rows else None
