@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import zarrscope
-from contracts.http_server import WebServer, web_server
+from contracts.http_server import WebServer, planes_server
 from terminal_hand import Screen
 from zarrscope.runtime.threads import Mailbox
 from zarrscope_app.presenters import ROOT, MemorySettings, RowState, Session, SessionStatus
@@ -22,11 +22,7 @@ SECONDS = 60.0
 
 @pytest.fixture
 def server() -> Iterator[WebServer]:
-    """A server with four planes of four chunks, and a gate that can be closed."""
-    values: dict[str, bytes] = {}
-    with zarrscope.open(values, "w-") as h:
-        h.create_array("/a", shape=(4, 32, 32), dtype="u1", chunks=(1, 16, 16))[...] = 100
-    with web_server(values) as found:
+    with planes_server() as found:
         yield found
 
 

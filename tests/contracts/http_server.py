@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+import zarrscope
+
 RESET = "reset"
 """As a fault: the connection breaks without an answer."""
 SHORT = "short"
@@ -217,3 +219,13 @@ def web_server(values: MutableMapping[str, bytes] | None = None) -> Iterator[Web
                 connection.shutdown(socket.SHUT_RDWR)
         server.server_close()
         thread.join()
+
+
+@contextmanager
+def planes_server() -> Iterator[WebServer]:
+    """A server with the array /a, four planes of four chunks."""
+    values: dict[str, bytes] = {}
+    with zarrscope.open(values, "w-") as h:
+        h.create_array("/a", shape=(4, 32, 32), dtype="u1", chunks=(1, 16, 16))[...] = 100
+    with web_server(values) as found:
+        yield found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import pytest
 
@@ -163,6 +164,10 @@ def test_chunks_that_are_given_up_have_failed_and_can_be_requested_again(server:
     owner.close()
 
 
+def _gets(wanted: str, operation: str, key: str) -> bool:
+    return (operation, key) == ("get", wanted)
+
+
 @pytest.mark.parametrize(
     ("asks", "failures", "states", "fetches"),
     [
@@ -178,10 +183,7 @@ def test_another_attempt_does_not_get_the_failure_of_the_fetch_before(
     """A moved picture, however, gets it at once: it asks for no other attempt."""
     values = MemoryStore()
     zarrscope.open(values, "w-").create_array("/a", shape=(4, 4), dtype="u1", chunks=(2, 2))[...] = 1
-    faults = [
-        FaultRule(matches=lambda operation, key, wanted=key: operation == "get" and key == wanted, times=failures)
-        for key in ("a/c/0/0", "a/c/0/1")
-    ]
+    faults = [FaultRule(matches=partial(_gets, key), times=failures) for key in ("a/c/0/0", "a/c/0/1")]
     gate = Gate(Faults(values, *faults), _of_chunks)
     background, mailbox = Background(fetch_threads=2, decode_threads=1), Mailbox()
     owner, loader = background.owner(mailbox), ChunkLoader(background)

@@ -625,12 +625,12 @@ def attempt(case: Case, verb: str, out: Path) -> Outcome:
     }  # fmt: skip
     arguments = [each.format(**place) for each in VERBS[verb]]
     log = out / "log"
-    inherited = int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+    space, inherited = (int(n) * resource.getpagesize() for n in Path("/proc/self/statm").read_text().split()[:2])
     child = os.fork()
     if child == 0:
         code = 99
         try:
-            resource.setrlimit(resource.RLIMIT_AS, (8 << 30, 8 << 30))
+            resource.setrlimit(resource.RLIMIT_AS, (space + (8 << 30), space + (8 << 30)))
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
             resource.setrlimit(resource.RLIMIT_CPU, (int(GRACE * SECONDS), int(GRACE * SECONDS) + 10))
             handle = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)

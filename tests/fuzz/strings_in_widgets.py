@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 import time
@@ -107,9 +108,10 @@ def window(report: Report, stores: Iterator[tuple[Path, list[str]]]) -> None:
 
 # ---------------------------------------------------------------------- notebook, napari, Python
 _KNOWN_TAGS: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(("div", "b", "table", "tr", "td", "details", "summary", "pre", "code", "figure", "figcaption"), ()),
+    **dict.fromkeys(("b", "span", "table", "tr", "td", "details", "summary", "pre", "code"), ()),
+    "div": ("role", "aria-label"),
     "img": ("alt", "src"),
-    "svg": ("xmlns", "role", "aria-label", "viewbox", "width", "height"),
+    "svg": ("xmlns", "viewbox", "width", "height", "font-family"),
     "path": ("d", "fill", "fill-opacity", "stroke", "stroke-width"),
     "text": ("x", "y", "text-anchor", "font-size", "fill"),
 }
@@ -129,6 +131,15 @@ class _Tags(HTMLParser):
         if known is None or elsewhere or given.keys() - {"style", "class", *known}:
             self.odd.append(self.get_starttag_text() or tag)
         self.text += "".join(given.get(name) or "" for name in ("alt", "aria-label"))
+        for address in re.findall(r"url\(([^)]*)\)", given.get("style") or ""):
+            kind, _, drawing = address.partition(",")
+            if kind == "data:image/svg+xml;base64":
+                inner = _Tags()
+                inner.feed(base64.b64decode(drawing).decode())
+                self.odd += inner.odd
+                self.text += inner.text
+            else:
+                self.odd.append(address)
 
     def handle_comment(self, data: str) -> None:
         self.odd.append(data)

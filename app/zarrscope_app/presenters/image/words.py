@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Protocol
 from zarrscope.errors import ZarrscopeError
 from zarrscope.view.image import Image
 from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.advice import asks_to_refresh
 from zarrscope_app.presenters.image.projection import METHODS
 from zarrscope_app.presenters.image.view_models import Measurement, Tile, TileState
 from zarrscope_app.presenters.request_names import host_of, requested
@@ -209,7 +210,7 @@ def failed_tile(sentence: str, decodable: bool, key: str) -> str:
 
 def _may_help(sentence: str, decodable: bool) -> bool:
     """Whether reading a failed chunk again may help; not if its array is another one by now."""
-    return decodable and "Refresh." not in sentence
+    return decodable and not asks_to_refresh(sentence)
 
 
 def loading_tile(key: str) -> str:

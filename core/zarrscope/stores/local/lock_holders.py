@@ -36,22 +36,24 @@ def other_writer(*paths: str) -> LockHolder:
     The files are not opened, because closing one would release this process's own locks of fcntl.
     """
     for path in paths:
-        with suppress(OSError):
-            told = os.stat(path)
-            others = [found for found in _held(told.st_dev, told.st_ino) if int(found[3]) not in (os.getpid(), 0)]
-            able = [found for found in others if found[2] == "WRITE"] or [f for f in others if f[1] == "FLOCK"]
-            if able:
-                return described(int(able[0][3]))
+        others = [found for found in _held_of(path) if int(found[3]) not in (os.getpid(), 0)]
+        able = [found for found in others if found[2] == "WRITE"] or [f for f in others if f[1] == "FLOCK"]
+        if able:
+            return described(int(able[0][3]))
     return LockHolder()
 
 
 def lockers(path: str) -> set[int]:
     """The processes that have locked a file or parts of it, for reading or writing; {} if the system does not tell."""
+    return {int(found[3]) for found in _held_of(path)}
+
+
+def _held_of(path: str) -> list[re.Match[str]]:
     try:
         told = os.stat(path)
     except OSError:
-        return set()
-    return {int(found[3]) for found in _held(told.st_dev, told.st_ino)}
+        return []
+    return _held(told.st_dev, told.st_ino)
 
 
 def _held(device: int, inode: int) -> list[re.Match[str]]:

@@ -36,8 +36,11 @@ def make_folders(folder: str) -> list[str]:
         folder = parent
     try:
         for each in reversed(missing):
-            with suppress(FileExistsError):
+            try:
                 os.mkdir(each)
+            except FileExistsError:  # another process was faster
+                pass
+            else:
                 made.insert(0, each)
             if not os.path.isdir(each) and os.path.lexists(each):
                 raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), each)
