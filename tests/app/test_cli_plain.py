@@ -199,7 +199,7 @@ def test_a_verb_ends_at_its_timeout() -> None:
                 [sys.executable, "-m", "zarrscope_app", *words], capture_output=True, text=True, timeout=120
             )
             assert (done.returncode, done.stdout) == (1, "")
-            assert "Not done within 0.5 s (--timeout): no answer to the request for zarr.json" in done.stderr
+            assert "Not done within 0.5 s (--timeout)" in done.stderr  # before or after the first request
 
 
 def test_a_timeout_names_the_request_without_an_answer() -> None:
@@ -207,12 +207,14 @@ def test_a_timeout_names_the_request_without_an_answer() -> None:
 
     with socket.create_server(("127.0.0.1", 0)) as silent:
         host = f"127.0.0.1:{silent.getsockname()[1]}"
-        command = [sys.executable, "-m", "zarrscope_app", "ls", f"http://{host}/a.zarr", "--timeout", "5"]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 1
-    assert re.search(
-        rf"Not done within 5 s \(--timeout\): no answer to the request for \S+ from {host}[.]", done.stderr
-    )
+        for seconds in ("3", "12", "40"):  # a slow machine needs more than the first to get as far as a request
+            command = [sys.executable, "-m", "zarrscope_app", "ls", f"http://{host}/a.zarr", "--timeout", seconds]
+            done = subprocess.run(command, capture_output=True, text=True, timeout=110)
+            assert done.returncode == 1
+            said = rf"Not done within {seconds} s \(--timeout\): no answer to the request for \S+ from {host}[.]"
+            if re.search(said, done.stderr):
+                return
+    raise AssertionError(f"No request is named: {done.stderr}")
 
 
 def test_threads_and_read_only_reach_the_terminal(capsys: Any, monkeypatch: pytest.MonkeyPatch, volume: Path) -> None:
