@@ -18,6 +18,7 @@ from zarrscope_app.presenters import EditStatus, strings
 from zarrscope_app.presenters.commands import COMMANDS, LABELS, TERMINAL_KEYS, key_sheet, terminal_keys
 from zarrscope_app.presenters.strings_terminal import NOTHING_FOUND
 from zarrscope_app.tui.conflict import ConflictSheet
+from zarrscope_app.tui.form_keys import BEGINS
 from zarrscope_app.tui.keys import KEYS
 from zarrscope_app.tui.picker import Picker
 from zarrscope_app.tui.sheet import Sheet
@@ -240,6 +241,14 @@ def test_keys_are_listed_as_they_are_typed() -> None:
     assert {key for key in listed if len(key) == 1 and key.isupper()} == {"N", "V"}
     quits = next(keys for keys, label in key_sheet(*TERMINAL_KEYS) if label == "Quit")
     assert quits == "q · Ctrl+C"
+
+
+def test_the_sheet_says_that_a_digit_begins_a_value() -> None:
+    keys, label = next(row for row in key_sheet(*TERMINAL_KEYS) if "type another value" in row[1])
+    digits, *others = keys.split(" · ")
+    assert label.startswith("Among attributes")
+    assert {*map(str, range(10)), *others} == BEGINS
+    assert digits == "0–9"
 
 
 def test_a_listed_letter_gives_its_command() -> None:

@@ -191,6 +191,7 @@ TERMINAL_KEYS = (
     ("Ctrl+Z", "To the shell; fg comes back"),
     ("Ctrl+A", "Edit all listed images at once"),
     ("Ctrl+Down · Ctrl+Up", "Among attributes: next, previous section"),
+    ("0–9 · - · .", "Among attributes: type another value"),
     ("u · w", "Among attributes: undo; other view of them"),
     ("d", "Among attributes: changes; sides of a conflict"),
     ("w", "Among values: next number format"),
