@@ -13,12 +13,17 @@ from typing import Literal
 from zarrscope.errors import Refused, ZarrscopeError
 
 
+def demo_place(size: Literal["small", "full"] = "full") -> Path:
+    """The folder of the volume, whether it has been made or not."""
+    return cache_folder() / f"organoids-{size}.ome.zarr"
+
+
 def demo_folder(size: Literal["small", "full"] = "full", progress: Callable[[int, int], None] | None = None) -> Path:
     """Returns the folder of the volume, which is made if it is missing. That takes up to half a minute, so applications
     call this in a background job. Raises Refused if the folder cannot be written."""
     from zarrscope_resources.demo import make
 
-    target = cache_folder() / f"organoids-{size}.ome.zarr"
+    target = demo_place(size)
     try:
         return make(target, size, progress)
     except ZarrscopeError:  # some of these are OSErrors, too, and keep their own message

@@ -468,13 +468,6 @@ def test_render_labels_arrays_and_overlay(capsys: Any, volume: Any, tmp_path: An
     assert 0 < changed.mean() < 0.3
 
 
-def test_demo_prints_the_place_and_nothing_else_off_a_terminal(tmp_path: Any) -> None:
-    found = process("demo", tmp_path / "d.zarr", "--size", "small")
-    assert found.returncode == 0
-    assert found.stdout == f"{tmp_path / 'd.zarr'}\n"
-    assert found.stderr == ""
-
-
 # ---------------------------------------------------------------------- unknown extensions that must be understood
 @pytest.fixture
 def guarded(tmp_path: Any) -> Any:

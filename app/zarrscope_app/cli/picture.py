@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 
@@ -21,6 +20,7 @@ from zarrscope_app.cli.console import (
     write_whole,
 )
 from zarrscope_app.cli.hints import index_sentence, is_index
+from zarrscope_app.cli.plain import plain
 from zarrscope_app.cli.selection import SELECT, parse_selection, placed
 from zarrscope_app.cli.state import STATE, decoded, is_state, place_of_view
 from zarrscope_app.cli.streams import rewrite, steer
@@ -171,6 +171,10 @@ def _render_view(view: dict[str, Any], url: str, output: str, size: int, how: di
     write_whole(output, png(picture))
 
 
+SECONDS_OF_DEMO = {"small": "a second", "full": "half a minute"}
+"""The time that each size of the demo volume takes, as told before it is made."""
+
+
 @click.command("demo", short_help="Makes the demo volume.")
 @click.argument("folder", metavar="[DIR]", required=False)
 @click.option("--size", type=click.Choice(["small", "full"]), default="full", show_default=True)
@@ -185,18 +189,22 @@ def demo(folder: str | None, size: Literal["small", "full"]) -> None:
       zarrscope demo
       zarrscope demo /tmp/organoids.zarr --size small
     """
-    from zarrscope_app.demo import demo_folder
+    from zarrscope_app.demo import demo_folder, demo_place
     from zarrscope_resources.demo import make
 
-    def run(progress: Callable[[int, int], None] | None) -> Path:
-        return make(_folder_of(folder), size, progress) if folder else demo_folder(size, progress)
+    target = Path(_folder_of(folder)) if folder else demo_place(size)
+    in_place = sys.stderr.isatty() and not plain()
 
-    if not sys.stderr.isatty():
-        show(str(run(None)))
-        return
-    made = run(lambda done, total: rewrite(f"Making the demo volume {100 * done // max(1, total):3} %"))
-    rewrite(" " * 30)
-    steer("\r")
+    def tell(done: int, total: int) -> None:
+        if in_place:
+            rewrite(f"Making the demo volume {100 * done // max(1, total):3} %")
+        elif done == 0:
+            say(f"Making the demo volume at {target}. This takes {SECONDS_OF_DEMO[size]}.")
+
+    made = make(target, size, tell) if folder else demo_folder(size, tell)
+    if in_place:
+        rewrite(" " * 30)
+        steer("\r")
     show(str(made))
 
 
