@@ -103,7 +103,6 @@ def cli(context: click.Context) -> None:
       zarrscope convert old.zarr new.zarr --to v3 --dry-run
       zarrscope demo                          make a demo volume
 
-    \b
     Exit codes: 0 done, 1 failed or findings, 2 wrong usage, 3 not found or not Zarr, 130 interrupted,
     143 terminated, 129 hung up.
     """

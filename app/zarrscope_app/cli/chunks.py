@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from zarrscope_app.cli.console import Failed, opened, opening, say, show, show_json
+from zarrscope_app.cli.folding import folded, joined, line_width
 from zarrscope_app.cli.plain import plain, show_columns
 from zarrscope_app.cli.streams import rewrite
 
@@ -65,7 +66,7 @@ def chunks(url: str, node: str | None, which: str | None, most: int, as_json: bo
     from zarrscope_app.presenters.chunks.view_models import counts
 
     for item in counts(array, inventory):
-        show(f"{item.label:<17}{item.text}")
+        show(folded(f"{item.label:<17}{item.text}", line_width()))
     if named:
         show()
     for chunk in named:
@@ -167,10 +168,11 @@ def stats(url: str, node: str | None, as_json: bool, **how: Any) -> int:
         return code
     width = min(40, max((len(each["path"]) for each in found), default=0))
     width = max(width, len(TOGETHER))
-    for each in found:
-        show(f"{each['path']:<{width + 2}}{_line(each)}")
+    rows = [(each["path"], _parts(each)) for each in found]
     if len(found) != 1:
-        show(f"{TOGETHER:<{width + 2}}{_line({**total, 'kind': 'chunk', 'known': True})}")
+        rows.append((TOGETHER, _parts({**total, "kind": "chunk", "known": True})))
+    for path, parts in rows:
+        show("\n".join(joined(f"{path:<{width + 2}}", parts, "  ", line_width())))
     return code
 
 
@@ -197,14 +199,14 @@ def _arrays(hierarchy: Hierarchy, top: Group | Array) -> tuple[list[Array], int]
     return found, left_out
 
 
-def _line(told: dict[str, Any]) -> str:
+def _parts(told: dict[str, Any]) -> list[str]:
     from zarrscope_app.presenters import strings
 
     if not told["known"]:
-        return f"{strings.counted(told['total'], told['kind'])}, not known which are stored"
+        return [f"{strings.counted(told['total'], told['kind'])}, not known which are stored"]
     parts = [f"{strings.count(told['present'])} of {strings.counted(told['total'], told['kind'])}"]
     if told["stored_nbytes"] is not None:
         parts.append(f"{strings.size(told['stored_nbytes'])} for {strings.size(told['nbytes'])}")
     if told["ratio"]:
         parts.append(f"{strings.short(told['ratio'])} to 1")
-    return "  ".join(parts)
+    return parts

@@ -19,6 +19,7 @@ import click
 from zarrscope.runtime.interrupts import uninterrupted
 from zarrscope_app.cli.color import option as color_option
 from zarrscope_app.cli.ending import timeout_option
+from zarrscope_app.cli.help_text import HelpContext
 from zarrscope_app.cli.hints import swapped_sentence
 from zarrscope_app.cli.node_paths import NodeType
 from zarrscope_app.cli.plain import option as plain_option
@@ -64,7 +65,22 @@ SYNONYMS = {
 """Words that a person may try → the verbs or options of that meaning; a group proposes the first that it has."""
 
 
-class DefaultGroup(click.Group):
+LONGEST_PURPOSE = 200
+"""The most characters of the purpose of a verb in the list of a group."""
+
+
+class VerbGroup(click.Group):
+    """A group of verbs, whose help states the purpose of each."""
+
+    context_class = HelpContext
+
+    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):  # click's own cuts each purpose to one line
+            found = [(name, self.get_command(context, name)) for name in self.list_commands(context)]
+            formatter.write_dl([(name, verb.get_short_help_str(LONGEST_PURPOSE)) for name, verb in found if verb])
+
+
+class DefaultGroup(VerbGroup):
     """A group of verbs in which one may be left out: `zarrscope URL` is `zarrscope open URL`."""
 
     def __init__(self, *args: Any, default: str, **kwargs: Any) -> None:
@@ -165,7 +181,8 @@ def following(command: click.Command) -> click.Command:
 
 def with_common_options(command: click.Command) -> click.Command:
     """Adds the options that may stand before or after a verb to the verb and its subcommands: --color, --plain and
-    --timeout. On a terminal the verb also says which request it waits for."""
+    --timeout. On a terminal the verb also says which request it waits for. Help fits the terminal."""
+    command.context_class = HelpContext
     if isinstance(command, click.Group):
         for each in command.commands.values():
             with_common_options(each)

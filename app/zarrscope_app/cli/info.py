@@ -10,6 +10,7 @@ import click
 from zarrscope.nodes.misplaced import misplaced_chunks
 from zarrscope_app.cli.color import show_pieces
 from zarrscope_app.cli.console import opened, opening, say, show, show_json
+from zarrscope_app.cli.folding import folded, line_width
 from zarrscope_app.cli.plain import plain, show_columns
 
 if TYPE_CHECKING:
@@ -67,12 +68,13 @@ def _print_info(url: str, node: str | None, as_json: bool, **how: Any) -> None:
 
     origin = origins.sentence(origins.origin_of(hierarchy, found.path)) if found.path != "/" else ""
     described = describe(found, image, collection, hierarchy.extensions(found.path), origin)
-    title, _, text = as_text(described).partition("\n")
+    width = line_width()
+    title, _, text = as_text(described, width).partition("\n")
     show_pieces([(title, found.kind)])
-    show(text.rstrip("\n"))
+    show(folded(text.rstrip("\n"), width))
     if stored is not None and found.kind == "array" and found.nbytes:
         share = strings.percent(stored / found.nbytes)
-        show(f"\nTakes up {strings.size(stored)} ({share} of {strings.size(found.nbytes)}).")
+        show(folded(f"\nTakes up {strings.size(stored)} ({share} of {strings.size(found.nbytes)}).", width))
     for warning in warnings:
         say(f"Warning: {warning}")
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from zarrscope_app.cli.changing import change, opened_to_change
-from zarrscope_app.cli.console import Failed, acting, say, show, show_json
+from zarrscope_app.cli.console import Failed, VerbGroup, acting, say, show, show_json
 from zarrscope_app.cli.nodes import DRY, JSON, YES
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from zarrscope.nodes.trash import Thrown
 
 
-@click.group("trash")
+@click.group("trash", cls=VerbGroup)
 def trash() -> None:
     """Lists, restores and erases nodes that `remove --to-trash`, or the window, moved into the trash of a folder.
 
