@@ -17,7 +17,7 @@ import zarrscope
 from contracts.http_server import web_server
 from contracts.operations import NAMES, an_array, every
 from narrowing import as_array, not_none
-from zarrscope.errors import Conflict, NotFound, ZarrscopeError
+from zarrscope.errors import BadChunk, Conflict, NotFound, ZarrscopeError
 from zarrscope.nodes import move as moving
 from zarrscope.nodes.array import Array
 from zarrscope.nodes.document_keys import attributes_pointer
@@ -88,6 +88,27 @@ def test_an_array_that_is_no_more_is_neither_written_nor_read_as_empty(name: str
             with pytest.raises((NotFound, Conflict), match="since"):
                 act()
     assert states(store) == before
+
+
+@pytest.mark.parametrize("codecs", [[], ["gzip"]])
+def test_a_chunk_of_another_array_is_not_taken_for_a_damaged_one(codecs: list[str], store: Store) -> None:
+    """The advice was to restore the chunk from a copy."""
+    hierarchy = zarrscope.open(store, "w-")
+    made: dict[str, Any] = {"shape": (8, 8), "chunks": (4, 4), "dtype": "u2"}
+    hierarchy.create_array("/a", codecs=codecs, **made)[...] = 1
+    old = as_array(zarrscope.open(store)["/a"])
+    assert old[0, 0] == 1
+    hierarchy.erase("/a")
+    hierarchy.create_array("/a", codecs=["zstd"], **made)[...] = 2
+    loader = ChunkLoader(Background())
+    for act in (lambda: old[...], lambda: old[1, 1], lambda: old.read_chunk((0, 1))):
+        with pytest.raises(Conflict, match="Something else is at /a since"):
+            act()
+    told = loader._gather(old, [(0, 0), (1, 1)])
+    assert all(isinstance(each.error, Conflict) for each in told)
+    store.set("a/c/0/0", b"damaged")
+    with pytest.raises(BadChunk, match="Chunk"):
+        as_array(zarrscope.open(store)["/a"])[...]
 
 
 @every

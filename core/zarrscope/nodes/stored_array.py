@@ -19,7 +19,7 @@ import numpy as np
 from zarrscope.chunkio.locator import EncodedChunk, Fetched, Locator
 from zarrscope.chunkio.read import read
 from zarrscope.chunkio.write_watchers import ArrayIdentity, watchers
-from zarrscope.errors import BadChunk, Refused, Unsupported, ZarrscopeError
+from zarrscope.errors import BadChunk, Conflict, NotFound, Refused, Unsupported, ZarrscopeError
 from zarrscope.model.metadata import ArrayMetadata, ChunkKeys, CodecSpec, pointer_in_document
 from zarrscope.model.plugins import transformed
 from zarrscope.model.selection import ChunkIndex, Edges, Selection
@@ -256,7 +256,8 @@ class StoredArray:
             raise self.failure(error, chunk)  # noqa: B904 - the error caught, or a new one caused by it
 
     def failure(self, error: Exception, chunk: ChunkIndex) -> ZarrscopeError:
-        """The error to raise for a chunk that cannot be read: `error` with its place, or a BadChunk caused by it."""
+        """The error to raise for a chunk that cannot be read: `error` with its place, or a BadChunk caused by it; the
+        error of `need_unchanged` if the chunk belongs to another array."""
         if not isinstance(error, ZarrscopeError):
             made = BadChunk(f"Its bytes cannot be decoded: {type(error).__name__}: {error}", index=chunk)
             made.__cause__ = error
@@ -264,8 +265,20 @@ class StoredArray:
         if isinstance(error, BadChunk):
             error.index = chunk if error.index is None else error.index
             if not error.message.startswith("Chunk "):
+                if (replaced := self._replaced()) is not None:
+                    return replaced
                 error.message = f"Chunk {chunk}: {error.message}"
         return self.located(error, self.locator.key(chunk))
+
+    def _replaced(self) -> ZarrscopeError | None:
+        """The error that says that the array was erased or replaced; None if it was not, or if that cannot be known."""
+        try:
+            self.need_unchanged(writing=False)
+        except (NotFound, Conflict) as error:
+            return error
+        except ZarrscopeError:
+            return None
+        return None
 
     def check_size(self, shape: tuple[int, ...]) -> None:
         """Refuses a chunk that is too large, before allocating memory for it (spec F.2)."""
