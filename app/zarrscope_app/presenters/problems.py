@@ -175,7 +175,7 @@ class ProblemsPresenter:
             so_far = f" {counted(self.count, 'problem')} so far." if self._items else ""
             return f"Checking {differences.extent(self._scope)}{self._told}…{so_far}"
         if self._steps is None:
-            return f"{found} {UNLOOKED if self.unlooked else ''}".strip()
+            return f"{found} {UNLOOKED if self.unlooked and self._comparison is None else ''}".strip()
         examined = sum(self._steps.known.values())
         chunks = counted(examined, "chunk") if examined < _MANY else MANY_CHUNKS
         also = f" {counted(self._further, 'remark')} besides, which zarrscope check lists." if self._further else ""
