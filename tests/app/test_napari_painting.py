@@ -93,7 +93,9 @@ def test_what_somebody_else_wrote_is_a_conflict(hand: Hand, tmp_path: Path) -> N
     with zarrscope.open(str(path), "r+") as h:
         as_array(h["/0"])[1, 60, 70] = 99
     dialog.act.click()
-    hand.wait(lambda: "changed the edited elements" in hand.dock.facts.text())
+    failure = hand.dock.jobs_bar.failure
+    hand.wait(lambda: "changed the edited elements" in failure.sentence)
+    assert "changed the edited elements" not in hand.dock.facts.text(), "it is told once"
     assert hand.dock.layer_menu.painting.unsaved == [painted]
     with zarrscope.open(str(path)) as h:
         assert np.asarray(h["/0"])[1, 60, 70] == 99
@@ -235,7 +237,8 @@ def test_labels_that_napari_made_of_a_layer_are_painted(hand: Hand, tmp_path: Pa
         assert [int(np.asarray(made.data)[1, y, x]) for y, x in ((60, 70), (20, 20), (0, 0))] == [7, 8, 0]
         layers.selection.select_only(made)
     hand.menu("write-labels")
-    hand.wait(lambda: "made from values of the type float32" in hand.dock.facts.text())
+    hand.wait(lambda: "made from values of the type float32" in hand.dock.jobs_bar.failure.sentence)
+    assert "float32" not in hand.dock.facts.text(), "it is told once"
     if hasattr(_layer_actions, "_extract_multiscale_level_from_selection"):  # napari 0.9
         layers.clear()
         layers.selection.select_only(hand.add(str(labelled(tmp_path / "cells.zarr"))))

@@ -98,7 +98,7 @@ class LocalCopy:
         problem: strings.Problem | None,
     ) -> None:
         if copy is None:
-            self._said.tell(problem.headline if problem is not None else "")
+            self._said.tell("")  # a failure stands in the error bar of the job
             return
         if layer not in self._viewer.layers:
             self._said.tell_result(sentence)

@@ -119,13 +119,11 @@ class Painting:
             self._said.tell(label_edits.NOT_LABELS)
 
     def _looked(self, layer: NapariLayer, plan: LabelPlan | None, problem: strings.Problem | None, copy: bool) -> None:
+        self._said.tell("")  # a failure stands in the error bar of the job
         if plan is None:
-            said = problem.headline if problem is not None else ""
-            self._said.tell(said)
             if copy:
-                self.copy.offer(layer, said)
+                self.copy.offer(layer, problem.headline if problem is not None else "")
             return
-        self._said.tell("")
         if plan.patch is None:
             plan.edits.clear(plan.version)
             self._said.tell_result(plan.sentence)
@@ -145,9 +143,9 @@ class Painting:
         self.edits.write(plan, partial(self._written, layer))
 
     def _written(self, layer: NapariLayer, sentence: str, problem: strings.Problem | None, copy: bool) -> None:
-        said = problem.headline if problem is not None else sentence
-        (self._said.tell if problem is not None else self._said.tell_result)(said)
+        if problem is None:
+            self._said.tell_result(sentence)
         if layer in self._viewer.layers:
             layer.refresh()
             if copy:
-                self.copy.offer(layer, said)
+                self.copy.offer(layer, problem.headline if problem is not None else "")
