@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 from functools import partial
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -188,6 +190,30 @@ def test_a_plane_that_fails_is_empty_and_said(hand: Hand, shelf: Shelf) -> None:
     assert value(layer, 7) is None
     hand.in_loop(lambda: hand.viewer.dims.set_current_step(0, 8))
     hand.wait(lambda: value(layer, 8) == brightness(8) and "503" not in hand.dock.facts.text())
+
+
+def test_a_layer_of_an_array_that_was_replaced_reads_the_new_one_after_a_refresh(hand: Hand, tmp_path: Path) -> None:
+    """The advice was to refresh, but the only button read the former array again."""
+
+    def volume(value: int, kind: str) -> None:
+        shutil.rmtree(tmp_path / "x.zarr", ignore_errors=True)
+        with zarrscope.open(str(tmp_path / "x.zarr"), "w-") as h:
+            h.create_array("/a", shape=(9, 32, 32), dtype=kind, chunks=(1, 32, 32))[...] = value
+
+    volume(10, "u1")
+    layer = hand.add(str(tmp_path / "x.zarr"), "/a")
+    hand.wait(lambda: layer.loaded)
+    volume(20, "u2")
+    hand.in_loop(lambda: hand.viewer.dims.set_current_step(0, 3))
+    hand.wait(lambda: "Something else is at /a" in hand.dock.facts.text())
+    assert hand.dock.facts.text().endswith(f"{hand.dock.retry.text()}."), "as the button is called"
+    assert hand.dock.retry.isVisible()
+    hand.in_loop(hand.dock.retry.click)
+    hand.wait(lambda: layer.loaded and value(layer, 3) == 20 and not hand.dock.retry.isVisible())
+    shutil.rmtree(tmp_path / "x.zarr")
+    hand.in_loop(lambda: hand.viewer.dims.set_current_step(0, 5))
+    hand.wait(lambda: "was erased" in hand.dock.facts.text())
+    assert hand.dock.facts.text().endswith(f"{hand.dock.retry.text()}.")
 
 
 @pytest.mark.skipif(

@@ -10,7 +10,7 @@ import pytest
 
 import zarrscope
 from zarrscope.runtime.threads import Mailbox
-from zarrscope_app.presenters import Session
+from zarrscope_app.presenters import Session, SessionStatus, strings_terminal
 from zarrscope_app.presenters.image import words
 
 SECONDS = 60.0
@@ -40,8 +40,31 @@ def test_a_plane_of_an_array_that_is_gone_offers_to_refresh_alone(how: str, tmp_
         told = session.slice.frame.over if how == "erased" else session.slice.frame.tiles[0].sentence
         assert "Refresh" in told
         assert "read it again" not in told + session.slice.why(50, 50), "that fails for the same reason"
+        assert "1 tile failed: Refresh" in session.state.status_text
+        assert session.state.sentence.endswith("Refresh.")
+        assert session.state.retry == "Refresh", "the button has the name that the advice gives"
+        session.retry()
+        mailbox.run_until(lambda: session.state.status is SessionStatus.READY and not session.state.selecting, SECONDS)
+        if how == "replaced":
+            assert not session.state.sentence
+            mailbox.run_until(
+                lambda: session.slice.frame.shape == (24, 24) and not session.slice.frame.loading, SECONDS
+            )
+            assert not session.slice.frame.failed
+        else:
+            assert "There is no node /a" in session.state.sentence
     finally:
         session.close()
+
+
+def test_the_terminal_does_not_offer_to_read_again_what_is_gone() -> None:
+    gone = "The array /a was erased since it was opened. Refresh."
+    assert strings_terminal.read_again("", f"{gone} Key a/zarr.json.", "") == "", "the picture says it"
+    assert strings_terminal.read_again(f"{gone} Key a/zarr.json.", "", gone) == "", "the error bar says it"
+    assert strings_terminal.read_again(f"{gone} Key a/zarr.json.", "", "") == f"{gone} Key a/zarr.json."
+    told = strings_terminal.read_again("The server answered 503.", "", gone)
+    assert told == "u reads failed tiles again: The server answered 503."
+    assert strings_terminal.read_again("", "The server answered 503.", "") == "u reads failed tiles again"
 
 
 def test_the_words() -> None:

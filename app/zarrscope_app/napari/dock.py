@@ -290,7 +290,8 @@ class Explorer(QWidget):
         problems = self.session.problems.items
         facts = strings.joined(state.facts, problems[-1].headline if problems else "")
         self.facts.setText(state.sentence or told or facts)
-        self.retry.setVisible(bool(unread) or state.retry)
+        self.retry.setVisible(bool(unread) or bool(state.retry))
+        self.retry.setText(self.planes.again or state.retry)
         for name, button in self.offers.items():
             button.setVisible(name in state.offers)
         self.button.setEnabled(self.session.hierarchy is not None)
@@ -312,7 +313,7 @@ class Explorer(QWidget):
     def _retry(self) -> None:
         if self.session is not None and self.session.state.retry:
             self.session.retry()
-        self.planes.retry()
+        self.planes.retry(self.session)
 
     def _entered(self, text: str) -> None:
         if self.session is not None:

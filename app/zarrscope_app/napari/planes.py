@@ -30,6 +30,7 @@ from zarrscope_app.napari.painting import make_paintable
 from zarrscope_app.napari.unwritten_labels import UnwrittenLabels
 from zarrscope_app.napari.viewer_state import asked_view, go_to
 from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.advice import REFRESH, asks_to_refresh
 from zarrscope_app.presenters.layers.presenter import UnreadPlanes
 from zarrscope_app.qt.bridge import Bridge
 
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
     from napari.layers import Layer as NapariLayer
     from napari.utils.events import Event
     from napari.viewer import Viewer
+
+    from zarrscope_app.presenters import Session
 
 T = TypeVar("T")
 
@@ -74,8 +77,16 @@ class Watch(QObject):
         viewer.layers.events.inserted.connect(self._show)
         viewer.layers.events.removed.connect(self._removed)
 
-    def retry(self) -> None:
-        """Reads failed planes again."""
+    @property
+    def again(self) -> str:
+        """The label of the button that reads failed planes again; "" if none failed."""
+        told = self.unread.sentence
+        return "" if not told else REFRESH if asks_to_refresh(told) else strings.RETRY
+
+    def retry(self, session: Session | None) -> None:
+        """Reads failed planes again. Those of arrays that were replaced need the present arrays of `session`."""
+        if session is not None and self.again == REFRESH:
+            session.reload()
         for layer, _ in self.unread.items:
             layer.refresh()
 

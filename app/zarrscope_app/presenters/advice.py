@@ -13,7 +13,8 @@ TAKE_AS_MISSING = (
 """Beside this sentence stands the command that does so."""
 
 
-_REFRESH = "Refresh"
+REFRESH = "Refresh"
+"""The name of the command that reads everything again."""
 
 _READ_TAKES_OPTIONS = (
     "napari's viewer.open passes no options to a reader; zarrscope_app.napari.reader.read(…, storage_options={…}) "
@@ -24,7 +25,7 @@ _WORDS = (
     (r"(?:open|read it) with --follow-links \(follow_links=True\)", "follow links"),
     (r"give --missing-is-fill \(storage_options=\{[^{}]*\}\)", "take refused values as missing"),
     (r"only with --missing-is-fill", "only if they are taken as missing"),
-    (r"\bOpen it again\b", _REFRESH),
+    (r"\bOpen it again\b", REFRESH),
     (r", or name one: storage_options=\{'key_filename': …\}", ""),
 )
 """Expressions for options in advice of the engine → the words of the applications, which offer commands instead."""
@@ -51,7 +52,7 @@ def in_applications(text: str) -> str:
 
 def asks_to_refresh(sentence: str) -> bool:
     """Whether the advice in a sentence is to refresh, so that another attempt to read fails for the same reason."""
-    return f" {_REFRESH}" in sentence
+    return f" {REFRESH}" in sentence
 
 
 def capitalised(message: str) -> str:

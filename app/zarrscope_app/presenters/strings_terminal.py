@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from zarrscope.errors.visible import visible
+from zarrscope_app.presenters.advice import asks_to_refresh
 from zarrscope_app.presenters.strings_jobs import job_progress
 
 ThemeChoice = Literal["auto", "light", "dark"]
@@ -79,8 +80,11 @@ CLEAR_JOB = "^X clears this"
 JOBS_FOOT = "x stop and leave  Esc back"
 
 
-def read_again(reason: str) -> str:
-    """How to read failed tiles again, and the reason why they failed."""
+def read_again(reason: str, over: str, shown: str) -> str:
+    """How to read failed tiles again, and the reason why they failed; only the reason if that does not help. `over`:
+    the sentence over the picture, which states the reason if `reason` is ""; `shown`: the one in the error bar."""
+    if asks_to_refresh(reason or over):
+        return "" if shown and reason.startswith(shown) else reason
     return f"{READ_AGAIN}: {reason}" if reason else READ_AGAIN
 
 

@@ -247,6 +247,7 @@ class Window(QMainWindow):
                 session.dismiss,
                 [(command(offer).label, partial(self.run, offer)) for offer in state.offers],
                 state.severity,
+                state.retry,
             )
         self.tabs.show_views()
         if state.status is SessionStatus.READY:

@@ -257,7 +257,7 @@ class Explorer(App[int]):
             self.title = state.title
         crumbs = [emoji.parts(label) for label, _ in state.crumbs]
         self._say("head", path_line(crumbs, state.facts, self.size.width))
-        acts = [f"  [r] {strings.RETRY}"] if state.retry else []
+        acts = [f"  [r] {state.retry}"] if state.retry else []
         acts += [f"  [Esc] {LABELS['dismiss']}"] if is_remark(state) else []
         acts += [f"  [{offer.keys[0].lower()}] {offer.label}" for offer in map(command, state.offers)]
         self._say("error-bar", error_text(state.severity, state.sentence, "".join(acts), self.size.width))
@@ -359,7 +359,8 @@ class Explorer(App[int]):
             return found.sentence or told or f"{found.title} {strings.percent(found.progress or 0)}"
         note = s.slice.note if not s.slice.probe.sentence else ""  # the probe's sentence reports a value that failed
         said = (s.slice.state.refusal.sentence, s.slice.probe.text or s.slice.probe.sentence, note)
-        broken = words.read_again(s.slice.broken) if s.slice.frame.failed and s.state.tab == "image" else ""
+        failed = s.slice.frame.failed and s.state.tab == "image"
+        broken = words.read_again(s.slice.broken, s.slice.frame.over, s.state.sentence) if failed else ""
         # The right part of the line needs the room while it names a request without an answer; so does a job.
         quiet = s.waiting or s.state.tab != "image" or s.jobs.items
         return "   ".join(filter(None, said)) or broken or ("" if quiet else self.terminal.note)

@@ -96,7 +96,7 @@ function render({ model, el: root }) {
     icon(ui, "</>", "copy-code", () => ui.line.send("copy", "code")), icon(ui, "⇩", "export-begin", () => ui.line.send("export", "begin")), icon(ui, corners(), "fullscreen", full)));
   const paintErrors = painter(({ sentence, details, offers, retry, problem }) => {
     errorBar.style.display = sentence || offers.length ? "" : "none";
-    refill(errorBar, el("span", { title: details }, sentence || problem), retry ? el("button", { onclick: () => ui.line.send("session.retry") }, ui.words.retry) : "",
+    refill(errorBar, el("span", { title: details }, sentence || problem), retry ? el("button", { onclick: () => ui.line.send("session.retry") }, retry) : "",
       offers.map((offer) => el("button", { onclick: () => offer === "credentials" ? ask(!questioned) : ui.line.send("command", offer) }, ui.words[offer])),
       icon(ui, "×", "dismiss", () => ui.line.send("session.dismiss")));
   });

@@ -244,7 +244,7 @@ class SlicePresenter(ReadsOut, Navigation, Display, WaitMessages, TellsFailedChu
             self._level,
             loading,
             len(failures),
-            self._blocked or late or words.tiles(loading, len(failures)),
+            self._blocked or late or words.tiles(loading, failures),
             self._over(late, loading, failures),
             self._blocked,
             aspect(image, self._y, self._x),

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 from zarrscope.errors import ZarrscopeError
 from zarrscope.view.image import Image
 from zarrscope_app.presenters import strings
-from zarrscope_app.presenters.advice import asks_to_refresh
+from zarrscope_app.presenters.advice import REFRESH, asks_to_refresh
 from zarrscope_app.presenters.image.projection import METHODS
 from zarrscope_app.presenters.image.view_models import Measurement, Tile, TileState
 from zarrscope_app.presenters.request_names import host_of, requested
@@ -213,6 +213,11 @@ def _may_help(sentence: str, decodable: bool) -> bool:
     return decodable and not asks_to_refresh(sentence)
 
 
+def may_help(failures: Sequence[Failure]) -> bool:
+    """Whether reading failed tiles again may help; not if the array of all of them is another one by now."""
+    return not failures or not all(asks_to_refresh(failure.sentence) for failure in failures)
+
+
 def loading_tile(key: str) -> str:
     return f"Loading. Key {strings.clean(key)}."
 
@@ -309,9 +314,11 @@ def broken(failures: Sequence[Failure]) -> str:
     return f"{told[0]}{more}" if told else ""
 
 
-def tiles(loading: int, failed: int) -> str:
-    """The state of the tiles: "12 tiles loading · 1 tile failed: click to read again"."""
-    broken = f"{strings.counted(failed, 'tile')} failed: click to read again" if failed else ""
+def tiles(loading: int, failures: Sequence[Failure]) -> str:
+    """The state of the tiles: "12 tiles loading · 1 tile failed: click to read again". If their array is another one by
+    now, only a refresh helps: "1 tile failed: Refresh"."""
+    helps = "click to read again" if may_help(failures) else REFRESH
+    broken = f"{strings.counted(len(failures), 'tile')} failed: {helps}" if failures else ""
     return strings.joined(strings.tiles_loading(loading), broken)
 
 

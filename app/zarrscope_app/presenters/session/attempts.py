@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.advice import REFRESH, asks_to_refresh
 from zarrscope_app.presenters.problems import RULES
 from zarrscope_app.presenters.session.part import SessionPart
 
@@ -30,6 +31,12 @@ class WatchesAttempts(SessionPart):
     @abstractmethod
     def _reads_chunks(self) -> bool:
         """Whether a node is shown. Otherwise its chunks will be requested again."""
+
+    @property
+    def _retry_label(self) -> str:
+        """The label of the button that tries again after the shown problem; "" if no attempt may succeed."""
+        stale = asks_to_refresh(self._shown_problem.headline)
+        return "" if not self._shown_problem.retry else REFRESH if stale else strings.RETRY
 
     def _watch_attempts(self) -> None:
         self.edit.failed.connect(lambda error, path: self._was_denied(error, path, ("saved", path)))
@@ -62,7 +69,8 @@ class WatchesAttempts(SessionPart):
         if not self._reads_chunks:
             return
         found = self.problems.add(error, path, cause=("chunk", path, index))
-        if (found.offer or found.tried) and not self._shown_problem.headline:
+        helpful = found.offer or found.tried or asks_to_refresh(found.headline)
+        if helpful and not self._shown_problem.headline:
             self._shown_problem = found
             self._refresh()
 

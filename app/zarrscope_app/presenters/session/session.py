@@ -22,6 +22,7 @@ from zarrscope.view import loader as chunks
 from zarrscope.view.image import Image
 from zarrscope.view.loader import ChunkLoader
 from zarrscope_app.presenters import strings, views
+from zarrscope_app.presenters.advice import REFRESH
 from zarrscope_app.presenters.chunks.presenter import ChunksPresenter
 from zarrscope_app.presenters.coalesce import CoalescedCall, Post
 from zarrscope_app.presenters.form import field_editors
@@ -199,10 +200,9 @@ class Session(
             self._ticket = None
 
     def retry(self) -> None:
-        """Tries again: opens the hierarchy if that has FAILED, otherwise reads the selected node again."""
-        if self._status is SessionStatus.FAILED:
-            self.problems.clear()
-            self._open()
+        """Tries again: opens the hierarchy if that has FAILED or is stale, otherwise reads the selected node again."""
+        if self._status is SessionStatus.FAILED or self._retry_label == REFRESH:
+            self.reload()
         elif self._hierarchy is not None:
             self.problems.clear(self._path)
             self._select(self._path)
@@ -463,7 +463,7 @@ class Session(
             self._ticket is not None,
             self._shown_problem.headline or (self.rescue.sentence if self.rescue is not None else ""),
             self._shown_problem.details,
-            self._shown_problem.retry,
+            self._retry_label,
             bool(hierarchy is not None and hierarchy.writable),
             self._offers(),
             unsaved,

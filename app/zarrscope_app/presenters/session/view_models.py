@@ -61,7 +61,9 @@ class SessionState:
     sentence: str
     """The sentence in the error bar under the address line; "" if there is no error."""
     details: str
-    retry: bool
+    retry: str
+    """The label of the button that tries again: "Retry", or "Refresh" if only reading everything again helps; "" if no
+    attempt may succeed."""
     writable: bool
     offers: tuple[str, ...]
     """Commands that may help with the selected node: "open-anyway" if it requires an extension that may be ignored,
