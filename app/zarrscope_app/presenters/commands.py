@@ -22,6 +22,9 @@ MENUS = (
 )
 """The menus as (id, title with its mnemonic), in the usual order of desktop menus."""
 
+SUBMENUS = {"steps": "Steps along the axis", "chunks": "Chunks"}
+"""The id of a submenu → its title. Without them the menu View would be higher than a small screen."""
+
 
 @frozen
 class Command:
@@ -33,8 +36,10 @@ class Command:
     """The id of its menu; "" if windows do not have the command."""
     keys: tuple[str, ...] = ()
     group: int = 0
-    """A separator line is drawn between commands of different groups in one menu."""
+    """Menus list their commands group by group, with a separator line between two groups."""
     icon: str = ""
+    below: str = ""
+    """The id of its submenu in SUBMENUS; "" if it stands in the menu itself."""
 
 
 COMMANDS = (
@@ -73,38 +78,38 @@ COMMANDS = (
     Command("zoom-out", "Zoom out", "view", ("-",), 0),
     Command("fit", "Fit the whole plane", "view", ("0", "Ctrl+R"), 0, "fit"),
     Command("auto", "Auto contrast", "view", ("A",), 1, "contrast"),
-    Command("alone", "Next channel alone", "view", ("S",), 1),
-    Command("find-channel", "Find a channel…", "view", ("Ctrl+Shift+F",), 1, "search"),
-    Command("part", "Next part of complex values", "view", ("D",), 1),
-    Command("smooth", "Smooth pixels on or off", "view", ("I",), 1),
-    Command("dots", "Mark chunks that are not stored with dots", "view", (".",), 1),
-    Command("missing", "Next chunk that is not stored", "view", (",",), 1),
-    Command("chunk-in-image", "Show the chosen chunk in the image", "view", (";",), 1),
-    Command("retry-tiles", "Read failed chunks again", "view", ("U",), 1),
+    Command("alone", "Next channel alone", "view", ("S",), 2),
+    Command("find-channel", "Find a channel…", "view", ("Ctrl+Shift+F",), 2, "search"),
+    Command("part", "Next part of complex values", "view", ("D",), 2),
+    Command("smooth", "Smooth pixels on or off", "view", ("I",), 2),
+    Command("dots", "Mark chunks that are not stored with dots", "view", (".",), 2, below="chunks"),
+    Command("missing", "Next chunk that is not stored", "view", (",",), 2, below="chunks"),
+    Command("chunk-in-image", "Show the chosen chunk in the image", "view", (";",), 2, below="chunks"),
+    Command("retry-tiles", "Read failed chunks again", "view", ("U",), 2, below="chunks"),
     Command("brighter", "Brighter", "view", (">",), 1),
     Command("darker", "Darker", "view", ("<",), 1),
-    Command("level", "Next level", "view", ("L",), 1),
-    Command("transpose", "Swap height and width", "view", ("Ctrl+T",), 1),
+    Command("level", "Next level", "view", ("L",), 2),
+    Command("transpose", "Swap height and width", "view", ("Ctrl+T",), 3),
     Command("limits", "Type contrast limits…", "view", ("C",), 1),
-    Command("go-to", "Go to an index or a position…", "view", ("G",), 2),
-    Command("three-views", "Three views", "view", ("V",), 1),
-    Command("grid", "Channels side by side", "view", ("Ctrl+G",), 1),
-    Command("solid", "Three dimensions: maximum from any side", "view", ("Ctrl+3",), 1),
-    Command("blend", "Blend with another image…", "view", ("Ctrl+B",), 1),
-    Command("roll", "Next two axes", "view", ("Ctrl+E",), 1),
-    Command("project", "Maximum, mean, minimum along the axis", "view", ("J",), 2),
-    Command("measure-view", "Statistics of the displayed part", "view", ("H",), 3),
-    Command("play", "Play", "view", ("Space",), 2, "play"),
-    Command("step-forward", "Step forward", "view", ("Right",), 2),
-    Command("step-back", "Step back", "view", ("Left",), 2),
-    Command("leap-forward", "Ten steps forward", "view", ("Shift+Right", "PgDown"), 2),
-    Command("leap-back", "Ten steps back", "view", ("Shift+Left", "PgUp"), 2),
-    Command("first", "First", "view", ("Home",), 2),
-    Command("last", "Last", "view", ("End",), 2),
-    Command("next-axis", "Next axis", "view", ("Down",), 2),
-    Command("previous-axis", "Previous axis", "view", ("Up",), 2),
-    Command("next-tab", "Next tab", "view", ("Ctrl+PgDown",), 4),
-    Command("previous-tab", "Previous tab", "view", ("Ctrl+PgUp",), 4),
+    Command("go-to", "Go to an index or a position…", "view", ("G",), 3),
+    Command("three-views", "Three views", "view", ("V",), 4),
+    Command("grid", "Channels side by side", "view", ("Ctrl+G",), 4),
+    Command("solid", "Three dimensions: maximum from any side", "view", ("Ctrl+3",), 4),
+    Command("blend", "Blend with another image…", "view", ("Ctrl+B",), 4),
+    Command("roll", "Next two axes", "view", ("Ctrl+E",), 3),
+    Command("project", "Maximum, mean, minimum along the axis", "view", ("J",), 3),
+    Command("measure-view", "Statistics of the displayed part", "view", ("H",), 4),
+    Command("play", "Play", "view", ("Space",), 3, "play"),
+    Command("step-forward", "Step forward", "view", ("Right",), 3, below="steps"),
+    Command("step-back", "Step back", "view", ("Left",), 3, below="steps"),
+    Command("leap-forward", "Ten steps forward", "view", ("Shift+Right", "PgDown"), 3, below="steps"),
+    Command("leap-back", "Ten steps back", "view", ("Shift+Left", "PgUp"), 3, below="steps"),
+    Command("first", "First", "view", ("Home",), 3, below="steps"),
+    Command("last", "Last", "view", ("End",), 3, below="steps"),
+    Command("next-axis", "Next axis", "view", ("Down",), 3, below="steps"),
+    Command("previous-axis", "Previous axis", "view", ("Up",), 3, below="steps"),
+    Command("next-tab", "Next tab", "view", ("Ctrl+PgDown",), 5),
+    Command("previous-tab", "Previous tab", "view", ("Ctrl+PgUp",), 5),
     Command("back", "Back", "node", ("Alt+Left",), 0, "back"),
     Command("forward", "Forward", "node", ("Alt+Right",), 0, "forward"),
     Command("next-image", "Next well, field or image", "node", ("F8",), 0),
@@ -286,8 +291,11 @@ LABELS = {
     "check-begin": "Check this node and all beneath",
     "check-resume": "Go on",
     "check-stop": "Stop",
+    "check-to-resume": "Go on with the check",
+    "check-to-stop": "Stop the check",
     "clear-recent": "Clear",
     "compare": "Compare",
+    "compare-begin": "Compare with another place…",
     "compare-stop": "Stop comparing",
     "compare-values": "Values, too",
     "compare-with": "Compare with another folder, file or link",

@@ -6,9 +6,9 @@ the focused widget did not use them, so they never interfere with typing or with
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 
-from zarrscope_app.presenters.commands import COMMANDS, MENUS, OFFERS, is_plain
+from zarrscope_app.presenters.commands import COMMANDS, MENUS, OFFERS, SUBMENUS, Command, is_plain
 from zarrscope_app.qt.toolkit.core import Qt
 from zarrscope_app.qt.toolkit.gui import QAction, QKeyEvent, QKeySequence
 from zarrscope_app.qt.toolkit.widgets import QMainWindow, QMenu
@@ -17,7 +17,6 @@ from .theme import icon
 
 _SUBMENUS = ("open-recent", "versions", "bookmarks")
 NEEDS_SESSION = (
-    *OFFERS,
     "close",
     "refresh",
     "writable",
@@ -52,31 +51,39 @@ class Menus:
             assert menu is not None
             self.menus[id] = menu
             group = 0
-            for found in COMMANDS:
-                if found.menu != id:
-                    continue
+            for found in sorted((each for each in COMMANDS if each.menu == id), key=lambda each: each.group):
                 if found.group != group:
                     menu.addSeparator()
                     group = found.group
                 if found.id in _SUBMENUS:
-                    below = menu.addMenu(found.label)
-                    assert below is not None
-                    if found.icon:
-                        below.setIcon(icon(found.icon))
-                    self.menus[found.id] = below
+                    self._submenu(menu, found.id, found.label, found.icon)
                     continue
-                keys = [key for key in found.keys if not is_plain(key)]
-                plain = [key for key in found.keys if is_plain(key)]
-                # Qt shows text after a tab as the key, but does not register it as a shortcut.
-                text = found.label if keys or not plain else f"{found.label}\t{plain[0]}"
-                action = QAction(text, window)
-                if found.icon:
-                    action.setIcon(icon(found.icon))
-                action.setShortcuts([QKeySequence(key) for key in keys])
+                if found.below and found.below not in self.menus:
+                    self._submenu(menu, found.below, SUBMENUS[found.below])
+                action = self._action(window, found)
                 action.triggered.connect(lambda _=False, id=found.id: run(id))
-                menu.addAction(action)
-                self.actions[found.id] = action
-                self._plain.update(dict.fromkeys(plain, found.id))
+                self.menus[found.below or id].addAction(action)
+        self.offer(())
+
+    def _submenu(self, menu: QMenu, id: str, title: str, icon_name: str = "") -> None:
+        below = menu.addMenu(title)
+        assert below is not None
+        if icon_name:
+            below.setIcon(icon(icon_name))
+        self.menus[id] = below
+
+    def _action(self, window: QMainWindow, found: Command) -> QAction:
+        keys = [key for key in found.keys if not is_plain(key)]
+        plain = [key for key in found.keys if is_plain(key)]
+        # Qt shows text after a tab as the key, but does not register it as a shortcut.
+        text = found.label if keys or not plain else f"{found.label}\t{plain[0]}"
+        action = QAction(text, window)
+        if found.icon:
+            action.setIcon(icon(found.icon))
+        action.setShortcuts([QKeySequence(key) for key in keys])
+        self.actions[found.id] = action
+        self._plain.update(dict.fromkeys(plain, found.id))
+        return action
 
     def plain_command(self, event: QKeyEvent) -> str | None:
         """The command of a plain key that no widget used; None if the key has no command."""
@@ -90,3 +97,9 @@ class Menus:
         """Enables these commands, or greys them out."""
         for id in ids:
             self.actions[id].setEnabled(enabled)
+
+    def offer(self, ids: Container[str]) -> None:
+        """Shows these commands of OFFERS, and hides the others: they mean nothing without the sentence beside them."""
+        for id in OFFERS:
+            self.actions[id].setEnabled(id in ids)
+            self.actions[id].setVisible(id in ids)

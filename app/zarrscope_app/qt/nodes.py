@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from zarrscope_app.presenters import Session
 from zarrscope_app.presenters.commands import NODE_COMMANDS, command, python_text
-from zarrscope_app.presenters.session.actions import can_undo, perform
+from zarrscope_app.presenters.session.actions import can_undo, job_labels, perform
 from zarrscope_app.qt.toolkit.core import QPoint
 from zarrscope_app.qt.toolkit.gui import QGuiApplication
 from zarrscope_app.qt.toolkit.widgets import QWidget
@@ -41,6 +41,7 @@ class NodeActions:
         tree.view.customContextMenuRequested.connect(self._menu)
         tree.renamed.connect(self._rename)
         tree.asked.connect(self.run)
+        menus.menus["node"].aboutToShow.connect(self._name_jobs)
 
     def run(self, id: str) -> bool:
         """Carries out the command `id`; returns False if it is no command of this class."""
@@ -72,6 +73,12 @@ class NodeActions:
         self._menus.enable(("undo",), session is not None and can_undo(session))
         self._menus.actions["undo-node"].setText(literal(undo or command("undo-node").label))
         self._tree.editable = session.nodes.may_change if session is not None else None
+
+    def _name_jobs(self) -> None:
+        """Has the menu say what checking and comparing would do now: begin, stop or go on."""
+        session = self._session()
+        for id, label in job_labels(session).items() if session is not None else ():
+            self._menus.actions[id].setText(literal(label))
 
     def _plan(self, session: Session, act: str) -> None:
         session.nodes.begin(act, session.state.path)

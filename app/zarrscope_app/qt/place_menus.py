@@ -52,7 +52,8 @@ def fill_sessions(menus: Menus, workspace: Workspace) -> None:
     """Lists the window commands, and the open sessions of this window."""
     menu = menus.menus["window"]
     menu.clear()
-    menu.addAction(menus.actions["new-window"])
+    for id in ("next-place", "new-window"):  # an action that is in no menu loses its key
+        menu.addAction(menus.actions[id])
     linked = menus.actions["link"]
     linked.setCheckable(True)
     linked.setChecked(shared_link().linked)

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from zarrscope_app.presenters import CoalescedCall, Session, SessionStatus, Settings, SliceState, Workspace, strings
-from zarrscope_app.presenters.commands import LABELS, OFFERS, command
+from zarrscope_app.presenters.commands import LABELS, command
 from zarrscope_app.presenters.image.blending import Other
 from zarrscope_app.presenters.image.linking import shared_link
 from zarrscope_app.presenters.session.actions import (
@@ -226,6 +226,7 @@ class Window(QMainWindow):
         session = self._session
         if session is None:
             self._shown = None
+            self.menus.offer(())
             self.address.show_place(None)
             self.error_bar.clear()
             self.setWindowTitle("zarrscope")
@@ -252,8 +253,7 @@ class Window(QMainWindow):
         self.tabs.show_views()
         if state.status is SessionStatus.READY:
             self.tree.show_path(state.path)
-        for offer in OFFERS:
-            self.menus.enable((offer,), offer in state.offers)
+        self.menus.offer(state.offers)
         self.menus.actions["writable"].setCheckable(True)
         self.menus.actions["writable"].setChecked(state.writable)
         self.nodes.enable(session)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from zarrscope_app.presenters.chunks.presenter import ChunksPresenter
-from zarrscope_app.presenters.commands import OFFERS
+from zarrscope_app.presenters.commands import LABELS, OFFERS
 from zarrscope_app.presenters.image.overview import OverviewPresenter
 from zarrscope_app.presenters.image.presenter import SlicePresenter
 from zarrscope_app.presenters.session.session import Session
@@ -89,6 +89,14 @@ def compare_or_stop(session: Session) -> bool:
     running = session.problems.comparing
     session.problems.stop_comparing()
     return not running
+
+
+def job_labels(session: Session) -> dict[str, str]:
+    """The commands that begin a job, stop it or go on with it → what each would do now."""
+    problems = session.problems
+    check = "check-to-stop" if problems.checking else "check-to-resume" if problems.can_resume else "check-begin"
+    compare = "compare-stop" if problems.comparing else "compare-begin"
+    return {"check": LABELS[check], "compare": LABELS[compare]}
 
 
 def save(session: Session) -> None:
