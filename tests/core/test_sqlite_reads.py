@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import sqlite3
+import subprocess
+import sys
 import threading
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from narrowing import not_none
-from zarrscope.errors import TooLarge
+from zarrscope.errors import TooLarge, Unreadable
 from zarrscope.model.buffers import Arena
 from zarrscope.model.storage import ByteRange
 from zarrscope.stores.sqlite import SQLiteStore
@@ -107,6 +110,52 @@ def test_a_value_beyond_the_limit_is_refused_and_locks_nothing(store: SQLiteStor
         reader.source()
     store.set("a", b"1")
     reader.close()
+
+
+INTERRUPTED = """
+import os, sqlite3, sys
+database = sqlite3.connect(sys.argv[1], isolation_level=None)
+database.execute("PRAGMA cache_size = 1")  # pages are written before the transaction ends
+database.execute("BEGIN IMMEDIATE")
+database.execute("REPLACE INTO zarr VALUES ('a', zeroblob(1048576))")
+database.execute("REPLACE INTO zarr VALUES ('b', zeroblob(1048576))")
+os._exit(9)  # as kill -9
+"""
+
+
+@pytest.mark.parametrize("opened", [False, True])
+def test_a_writer_that_was_killed_does_not_end_reading(opened: bool, store: SQLiteStore) -> None:
+    """A connection that only reads cannot undo its transaction: every read failed until somebody wrote."""
+    path = Path(store._path)
+    store.close()
+    reading = SQLiteStore(str(path), writable=False)
+    if opened:
+        assert reading.get("a", ByteRange(1, 1)) == b"\1"
+    before = path.read_bytes()
+    subprocess.run([sys.executable, "-c", INTERRUPTED, str(path)], check=False, timeout=60)
+    assert path.with_name("x.db-journal").exists()
+    assert path.read_bytes() != before, "it has written a part"
+    assert reading.get("a", ByteRange(1, 1)) == b"\1"
+    assert [*reading.list()] == ["a"]
+    reading.close()
+    assert path.read_bytes()[100:] == before[100:]
+
+
+def test_a_transaction_that_cannot_be_undone_here_is_explained(
+    store: SQLiteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = store._path
+    store.close()
+    subprocess.run([sys.executable, "-c", INTERRUPTED, path], check=False, timeout=60)
+    reading, connect = SQLiteStore(path, writable=False), sqlite3.connect
+
+    def read_only(address: str, **options: Any) -> Any:
+        return connect(address.replace("mode=rw", "mode=ro"), **options)
+
+    monkeypatch.setattr(sqlite3, "connect", read_only)
+    with pytest.raises(Unreadable, match="ended while it wrote") as caught:
+        reading.get("a")
+    assert "Copy x.db and the files beside it" in (caught.value.advice or "")
 
 
 def test_closing_ends_the_connections_that_are_in_use_when_they_are_returned(store: SQLiteStore) -> None:

@@ -39,6 +39,9 @@ WAIT = 30.0
 MOST_UNUSED = 8
 """The most connections that are kept open for later reads."""
 _LAST = "\U0010ffff"
+_LEFT = ("-journal", "-wal")
+"""The ends of the names of the files that a program leaves which is killed while it writes."""
+_ANY = "SELECT 1 FROM sqlite_master LIMIT 1"
 _VALUE = "CASE typeof(v) WHEN 'blob' THEN v ELSE CAST(v AS BLOB) END"
 """SQL for the bytes of a value. CAST is used only for values that are not stored as a BLOB, because it copies all bytes
 before the length is known."""
@@ -122,6 +125,8 @@ class SQLiteStore(Store):
                 database = self._connected()
             reusable = False
             try:
+                if not self.writable and any(os.path.exists(self._path + each) for each in _LEFT):
+                    self._undo_interrupted(database)
                 yield database
                 reusable = closings == self._closings and len(self._unused) < MOST_UNUSED
             finally:
@@ -141,6 +146,20 @@ class SQLiteStore(Store):
             raise
         return database
 
+    def _undo_interrupted(self, database: sqlite3.Connection) -> None:
+        """Has SQLite undo what a program was writing when it was killed. A connection that only reads cannot do so, and
+        refuses to read a state that was never complete."""
+        try:
+            _row(database, _ANY)
+        except sqlite3.OperationalError as error:
+            if not _is_interrupted(error):
+                raise
+            repairing = sqlite3.connect(f"file:{quote(self._path)}?mode=rw", timeout=WAIT, uri=True)
+            try:
+                _row(repairing, _ANY)
+            finally:
+                repairing.close()
+
     @contextmanager
     def _answers(self, key: str | None) -> Iterator[None]:
         """A context in which the errors of SQLite are raised as Unreadable."""
@@ -152,6 +171,14 @@ class SQLiteStore(Store):
             if _is_busy(error):
                 name = f"the database {os.path.basename(self._path)}"
                 raise locked(name, self._holder()).located(store=self.url, key=key) from error
+            if _is_interrupted(error):
+                raise Unreadable(
+                    "A program ended while it wrote into the database, and what it began can only be undone by writing",
+                    store=self.url,
+                    key=key,
+                    advice=f"Copy {os.path.basename(self._path)} and the files beside it whose names begin with it to "
+                    "a place where you may write, and open the copy.",
+                ) from error
             raise Unreadable(
                 f"The database failed: {error}",
                 store=self.url,
@@ -315,6 +342,12 @@ def _is_full(error: sqlite3.Error) -> bool:
 
 def _is_busy(error: sqlite3.Error) -> bool:
     return getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY or "is locked" in str(error)
+
+
+def _is_interrupted(error: sqlite3.Error) -> bool:
+    """Whether a transaction that was not completed must be undone, or a log read, before anything can be read."""
+    undone = sqlite3.SQLITE_READONLY_ROLLBACK, sqlite3.SQLITE_READONLY_RECOVERY
+    return getattr(error, "sqlite_errorcode", None) in undone
 
 
 def _is_text(key: str) -> bool:
