@@ -8,16 +8,24 @@ from collections.abc import Iterator
 
 import click
 
+from zarrscope_app.cli.help_text import folded_example
+
 ENVIRONMENT = (
     ("NO_COLOR", "No colours, unless --color says otherwise."),
     ("COLORTERM, TERM", "The number of colours of the terminal, if it does not report them itself."),
     ("VISUAL, EDITOR", "The editor for attributes."),
+    ("COLUMNS", "The width of help and of descriptions, if it is not the terminal's."),
+    ("ZARRSCOPE_CACHE", "The folder of the demo volume, in place of ~/.cache/zarrscope."),
     ("ZARRSCOPE_DEBUG", "If set, a traceback is printed when a command fails."),
 )
 STATUS = (
     ("0", "done"), ("1", "failed, or findings"), ("2", "wrong usage"), ("3", "not found, or not Zarr"),
     ("129, 130, 143", "hung up, interrupted, terminated"),
 )  # fmt: skip
+
+
+EXAMPLE_WIDTH = 72
+"""The columns of a line of an example: man indents it by seven, in a terminal of 80."""
 
 
 def man_page() -> str:
@@ -62,7 +70,8 @@ def _paragraphs(text: str) -> list[str]:
     for part in re.split(r"\n\s*\n", inspect.cleandoc(text)):
         lines = part.split("\n")
         if lines[0].strip() == "\b":
-            out += [".PP", ".nf", *(_escaped(line) for line in lines[1:]), ".fi"]
+            shown = [part for line in lines[1:] for part in folded_example(line, EXAMPLE_WIDTH)]
+            out += [".PP", ".nf", *(_escaped(line) for line in shown), ".fi"]
         else:
             out += [".PP", _escaped(" ".join(part.split()))]
     return out[1:] if out[:1] == [".PP"] and out[1:2] != [".nf"] else out

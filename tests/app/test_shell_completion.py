@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import shutil
+import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -110,6 +112,21 @@ def shell(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Shell]:
 )
 def test_the_shell_completes_verbs_options_files_and_nodes(shell: Shell, keys: str, arguments: list[str]) -> None:
     assert [argument.rstrip("/") for argument in shell.called(keys)] == arguments
+
+
+@pytest.mark.needs("fish")
+def test_fish_shows_each_purpose_whole(tmp_path: Path) -> None:
+    program = tmp_path / "bin" / "zarrscope"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m zarrscope_app "$@"\n', encoding="utf-8")
+    program.chmod(0o755)
+    asked = ("zarrscope tr", "zarrscope attrs e")
+    lines = "\n".join([line_for("fish")[1], *(f"complete -C {shlex.quote(text)}" for text in asked)])
+    environment = {**os.environ, "HOME": str(tmp_path), "PATH": f"{program.parent}:/usr/bin:/bin"}
+    done = subprocess.run(["fish", "-c", lines], capture_output=True, text=True, timeout=300, env=environment)
+    purposes = dict(line.split("\t") for line in done.stdout.splitlines())
+    assert purposes["trash"] == "Lists, restores and erases removed nodes.", done.stderr
+    assert purposes["edit"].endswith("without a terminal, give the new text by --from.")
 
 
 def test_only_nodes_of_this_computer_are_proposed_and_nothing_is_asked(

@@ -18,6 +18,7 @@ import signal
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from importlib import import_module
 
 import click
 
@@ -128,6 +129,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """Runs one command. Returns the exit code."""
+    if "_ZARRSCOPE_COMPLETE" in os.environ:
+        import_module("zarrscope_app.cli.fish")
     try:
         result: object = cli.main(
             args=None if arguments is None else list(arguments), prog_name="zarrscope", standalone_mode=False

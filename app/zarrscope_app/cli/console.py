@@ -79,6 +79,13 @@ class VerbGroup(click.Group):
             found = [(name, self.get_command(context, name)) for name in self.list_commands(context)]
             formatter.write_dl([(name, verb.get_short_help_str(LONGEST_PURPOSE)) for name, verb in found if verb])
 
+    def shell_complete(self, context: click.Context, incomplete: str) -> list[CompletionItem]:
+        found = super().shell_complete(context, incomplete)
+        for item in found:
+            if verb := self.get_command(context, item.value):
+                item.help = verb.get_short_help_str(LONGEST_PURPOSE)
+        return found
+
 
 class DefaultGroup(VerbGroup):
     """A group of verbs in which one may be left out: `zarrscope URL` is `zarrscope open URL`."""

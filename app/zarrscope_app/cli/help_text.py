@@ -12,8 +12,8 @@ LEAST_WIDTH = 20
 """The narrowest terminal, in columns, for which help is laid out."""
 _EXAMPLE = re.compile(r"( *)(\S.*?)(?:( {2,})(\S.*))?")
 """A line of a paragraph with click's mark against rewrapping: its indentation, a command, and a remark on it."""
-_WORD = re.compile(r"""(?:'[^']*'|"[^"]*"|\S)+""")
-"""A word of a shell command; blanks in quotation marks belong to it."""
+_WORD = re.compile(r"""(?:--?[a-z][a-z-]* (?=[^-|\s]))?(?:'[^']*'|"[^"]*"|\S)+""")
+"""A word of a shell command, or an option with its value; blanks in quotation marks belong to it."""
 
 
 class HelpText(click.HelpFormatter):
@@ -41,21 +41,8 @@ class HelpText(click.HelpFormatter):
         verbatim = False
         for line in lines:
             verbatim = bool(line.strip()) and (verbatim or line.strip() == "\b")
-            out += self._example(line) if verbatim and len(line) + self.current_indent > self.width else [line]
+            out += folded_example(line, self.width - self.current_indent) if verbatim else [line]
         return out
-
-    def _example(self, line: str) -> list[str]:
-        """A command and its remark, each on lines of its own. Every line of a command that goes on ends with a
-        backslash, so that a shell accepts the whole."""
-        found = _EXAMPLE.fullmatch(line)
-        if found is None:
-            return [line]
-        indent, command, _, remark = found.groups()
-        room = self.width - self.current_indent - len(indent)
-        lines = _joined(_WORD.findall(command), room, " \\")
-        if remark:
-            lines += [f"    {part}" for part in _joined(remark.split(), room - 4, indent="")]
-        return [indent + part for part in lines]
 
     @staticmethod
     def _broken(term: str, room: int) -> str:
@@ -70,6 +57,20 @@ class HelpText(click.HelpFormatter):
             else:
                 lines.append(f"      {part}")
         return "\n".join(lines)
+
+
+def folded_example(line: str, width: int) -> list[str]:
+    """A command and its remark, each on lines of its own if they do not fit into `width` columns together. Every line
+    of a command that goes on ends with a backslash, so that a shell accepts the whole."""
+    found = _EXAMPLE.fullmatch(line)
+    if found is None or len(line) <= width:
+        return [line]
+    indent, command, _, remark = found.groups()
+    room = width - len(indent)
+    lines = _joined(_WORD.findall(command), room, " \\")
+    if remark:
+        lines += [f"    {part}" for part in _joined(remark.split(), room - 4, indent="")]
+    return [indent + part for part in lines]
 
 
 def _joined(words: list[str], room: int, mark: str = "", indent: str = "    ") -> list[str]:
