@@ -67,7 +67,9 @@ def folded_example(line: str, width: int) -> list[str]:
         return [line]
     indent, command, _, remark = found.groups()
     room = width - len(indent)
-    lines = _joined(_WORD.findall(command), room, " \\")
+    least = room - 6  # of a word on a line of its own, with its indentation and the backslash
+    words = [part for word in _WORD.findall(command) for part in (word.split(" ", 1) if len(word) > least else [word])]
+    lines = _joined(words, room, " \\")
     if remark:
         lines += [f"    {part}" for part in _joined(remark.split(), room - 4, indent="")]
     return [indent + part for part in lines]
