@@ -187,22 +187,21 @@ def test_in_the_window_a_side_is_clicked_or_chosen_by_keys(qtbot: Any, place: st
     qtbot.waitUntil(lambda: window.form.has_keyboard, timeout=SECONDS * 1000)
     disagree(place, session)
     view = window.form.conflict
-    qtbot.waitUntil(lambda: view.isVisible() and view.table.rowCount() == 4, timeout=SECONDS * 1000)
+    rows = not_none(view.table.model())
+    qtbot.waitUntil(lambda: view.isVisible() and rows.rowCount() == 4, timeout=SECONDS * 1000)
     assert view.table.hasFocus(), "a side is chosen without going through the form"
     merge = next(b for b in view.findChildren(QPushButton) if b.text() == "Merge as chosen")
     assert not merge.isEnabled()
     option = QStyleOptionViewItem()
     delegate = view.table.itemDelegateForColumn(0)
     assert isinstance(delegate, QStyledItemDelegate)
-    delegate.initStyleOption(option, not_none(view.table.model()).index(0, 0))
+    delegate.initStyleOption(option, rows.index(0, 0))
     assert option.textElideMode == Qt.TextElideMode.ElideLeft, "the end of a long path is seen"
-    item = view.table.item(0, 3)
-    assert item is not None
     viewport = view.table.viewport()
     assert viewport is not None
-    qtbot.mouseClick(viewport, Qt.MouseButton.LeftButton, pos=view.table.visualItemRect(item).center())
+    qtbot.mouseClick(viewport, Qt.MouseButton.LeftButton, pos=view.table.visualRect(rows.index(0, 3)).center())
     qtbot.waitUntil(lambda: session.edit.state.conflicts[0].choice == "theirs", timeout=SECONDS * 1000)
-    view.table.setCurrentCell(1, 2)
+    view.table.setCurrentIndex(rows.index(1, 2))
     qtbot.keyClick(view.table, Qt.Key.Key_Space)
     qtbot.waitUntil(merge.isEnabled, timeout=SECONDS * 1000)
     qtbot.mouseClick(merge, Qt.MouseButton.LeftButton)

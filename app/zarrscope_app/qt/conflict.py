@@ -11,13 +11,14 @@ from zarrscope_app.presenters.form.conflict_rows import (
     MOST_ROWS,
     THEIRS,
     ConflictRow,
+    ConflictRows,
     can_merge,
     conflict_rows,
     conflict_summary,
 )
 from zarrscope_app.presenters.form.view_models import Disagreement, EditState, EditStatus
-from zarrscope_app.qt.toolkit.core import QModelIndex, QSize, Qt, Signal
-from zarrscope_app.qt.toolkit.gui import QColor, QKeyEvent, QResizeEvent
+from zarrscope_app.qt.toolkit.core import QAbstractTableModel, QModelIndex, QSize, Qt, Signal
+from zarrscope_app.qt.toolkit.gui import QFont, QKeyEvent, QResizeEvent
 from zarrscope_app.qt.toolkit.widgets import (
     QAbstractItemView,
     QApplication,
@@ -25,16 +26,25 @@ from zarrscope_app.qt.toolkit.widgets import (
     QPushButton,
     QStyledItemDelegate,
     QStyleOptionViewItem,
-    QTableWidget,
-    QTableWidgetItem,
     QVBoxLayout,
     QWidget,
 )
 
+from . import kept_lock
 from .text import Label, tip
 from .theme import current_palette, mix, quiet
 from .wrapping import WrappingRow
 
+_HEADS = (FIELD, BEFORE, MINE, THEIRS)
+_ANSWERED = frozenset(
+    (
+        Qt.ItemDataRole.DisplayRole,
+        Qt.ItemDataRole.ToolTipRole,
+        Qt.ItemDataRole.FontRole,
+        Qt.ItemDataRole.BackgroundRole,
+        Qt.ItemDataRole.ForegroundRole,
+    )
+)
 _SIDES = {2: "mine", 3: "theirs"}
 """The side whose value a column shows."""
 _MOST_SEEN = 8
@@ -42,6 +52,7 @@ _MOST_SEEN = 8
 _LEAST_SEEN = 2
 """The rows that stay visible in a low window."""
 _Listed = tuple[tuple[Disagreement, ...], tuple[Disagreement, ...]]
+_NONE = ConflictRows((), ())
 
 
 class ConflictView(QWidget):
@@ -53,7 +64,7 @@ class ConflictView(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._rows: tuple[ConflictRow, ...] = ()
+        self._rows = _NONE
         self._listed: _Listed = ((), ())
         """The fields that both sides, and that one side changed, of which the rows were made."""
         self._told = Label()
@@ -87,7 +98,7 @@ class ConflictView(QWidget):
         listed = (state.conflicts, state.fitting) if shown else ((), ())
         if not _same(listed, self._listed):  # of a large document both are long, and mostly stay
             self._listed = listed
-            self._rows = conflict_rows(state) if shown else ()
+            self._rows = conflict_rows(state) if shown else _NONE
             self.table.show_rows(self._rows)
         self.table.setVisible(bool(self._rows))
         self._told.setText(conflict_summary(state) if shown else "")
@@ -114,16 +125,75 @@ class ConflictView(QWidget):
             self.chosen.emit(row.field.pointer, side, row.field.path)
 
 
-class _Table(QTableWidget):
+class _Model(QAbstractTableModel):
+    """The rows as Qt's model, which is asked for the visible ones only."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._view = parent
+        self._rows = _NONE
+
+    def show_rows(self, rows: ConflictRows) -> None:
+        """Takes other rows; the same number of rows keeps its place on the screen."""
+        if len(rows) == len(self._rows):
+            self._rows = rows
+            if rows:
+                self.dataChanged.emit(self.index(0, 0), self.index(len(rows) - 1, len(_HEADS) - 1))
+            return
+        self.beginResetModel()
+        self._rows = rows
+        self.endResetModel()
+
+    def rowCount(self, parent: QModelIndex = QModelIndex()) -> int:  # noqa: B008 -- as Qt declares it
+        return 0 if parent.isValid() else len(self._rows)
+
+    def columnCount(self, parent: QModelIndex = QModelIndex()) -> int:  # noqa: B008 -- as Qt declares it
+        return len(_HEADS)
+
+    def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> object:
+        shown = role == Qt.ItemDataRole.DisplayRole and orientation == Qt.Orientation.Horizontal
+        return _HEADS[section] if shown else None
+
+    def data(self, index: QModelIndex, role: int = Qt.ItemDataRole.DisplayRole) -> object:
+        if role not in _ANSWERED or not index.isValid():
+            return None
+        row, column = self._rows[index.row()], index.column()
+        text = (row.label, row.before, row.mine, row.theirs)[column]
+        side = _SIDES.get(column)
+        taken = side is not None and row.choice == side
+        if role == Qt.ItemDataRole.DisplayRole:
+            return f"{_sign(row, taken) if side is not None else ''}{text}"
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return tip(row.note or text)
+        if role == Qt.ItemDataRole.FontRole and taken and not row.fixed:
+            font = QFont(self._view.font())
+            font.setBold(True)
+            return font
+        palette = current_palette()
+        if role == Qt.ItemDataRole.BackgroundRole and taken and not row.fixed:
+            return mix(palette.base().color(), palette.highlight().color(), 0.25)
+        pale = row.fixed or column == 1 or (side is not None and row.choice and not taken)
+        return quiet(palette) if role == Qt.ItemDataRole.ForegroundRole and pale else None
+
+
+def _sign(row: ConflictRow, taken: bool) -> str:
+    """The sign before a value, which says whether its side is chosen, or can be."""
+    if taken:
+        return "✓ " if row.fixed else "● "
+    return "" if row.fixed else "○ "
+
+
+class _Table(kept_lock.TableView):
     """A row for each field and a column for each side. A click, Space or Enter on a value chooses its side."""
 
     picked = Signal(int, str)
 
     def __init__(self) -> None:
-        super().__init__(0, 4)
+        super().__init__()
         self._needed = 0
         """The width that the paths need."""
-        self.setHorizontalHeaderLabels([FIELD, BEFORE, MINE, THEIRS])
+        self._model = _Model(self)
+        self.setModel(self._model)
         self.setAccessibleName(CHOOSE)
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
@@ -139,20 +209,19 @@ class _Table(QTableWidget):
             top.setSectionResizeMode(0, QHeaderView.ResizeMode.Fixed)
             top.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
             top.setHighlightSections(False)
+            top.setResizeContentsPrecision(_MOST_SEEN)  # Qt would measure every path
         self.setItemDelegateForColumn(0, _PathPainter(self))
-        self.cellClicked.connect(self._pick)
+        self.clicked.connect(self._pick)
 
-    def show_rows(self, rows: tuple[ConflictRow, ...]) -> None:
-        at = (self.currentRow(), self.currentColumn())
-        self.setRowCount(len(rows))
-        palette = current_palette()
-        pale, chosen = quiet(palette), mix(palette.base().color(), palette.highlight().color(), 0.25)
-        for place, row in enumerate(rows):
-            for column, text in enumerate((row.label, row.before, row.mine, row.theirs)):
-                self.setItem(place, column, _item(row, column, text, pale, chosen))
+    def show_rows(self, rows: ConflictRows) -> None:
+        """Lists these rows; the cursor stays."""
+        before = self.currentIndex()
+        at = before.row(), before.column()
+        self._model.show_rows(rows)
         self._needed = self.sizeHintForColumn(0)
         if rows:
-            self.setCurrentCell(min(max(at[0], 0), len(rows) - 1), at[1] if at[1] in _SIDES else 2)
+            column = at[1] if at[1] in _SIDES else 2
+            self.setCurrentIndex(self._model.index(min(max(at[0], 0), len(rows) - 1), column))
             line, head = self.rowHeight(0), self.horizontalHeader()
             rest = (head.height() if head is not None else 0) + 2 * self.frameWidth()
             self.setMinimumHeight(rest + line * min(len(rows), _LEAST_SEEN))
@@ -175,13 +244,13 @@ class _Table(QTableWidget):
     def keyPressEvent(self, event: QKeyEvent | None) -> None:
         assert event is not None
         if event.key() in (Qt.Key.Key_Space, Qt.Key.Key_Return, Qt.Key.Key_Enter):
-            self._pick(self.currentRow(), self.currentColumn())
+            self._pick(self.currentIndex())
         else:
             super().keyPressEvent(event)
 
-    def _pick(self, row: int, column: int) -> None:
-        if column in _SIDES and row >= 0:
-            self.picked.emit(row, _SIDES[column])
+    def _pick(self, index: QModelIndex) -> None:
+        if index.isValid() and index.column() in _SIDES:
+            self.picked.emit(index.row(), _SIDES[index.column()])
 
 
 class _PathPainter(QStyledItemDelegate):
@@ -197,19 +266,3 @@ def _same(one: _Listed, other: _Listed) -> bool:
     """Whether both are the same fields. Long tuples are compared by identity, because their contents take long."""
     pairs = zip(one, other, strict=True)
     return all(a is b or (len(a) == len(b) <= MOST_ROWS and a == b) for a, b in pairs)
-
-
-def _item(row: ConflictRow, column: int, text: str, pale: QColor, chosen: QColor) -> QTableWidgetItem:
-    side = _SIDES.get(column)
-    taken = side is not None and row.choice == side
-    sign = "" if side is None else "✓ " if taken and row.fixed else "● " if taken else "" if row.fixed else "○ "
-    item = QTableWidgetItem(f"{sign}{text}")
-    item.setToolTip(tip(row.note or text))
-    if taken and not row.fixed:
-        font = item.font()
-        font.setBold(True)
-        item.setFont(font)
-        item.setBackground(chosen)
-    if row.fixed or column == 1 or (side is not None and row.choice and not taken):
-        item.setForeground(pale)
-    return item

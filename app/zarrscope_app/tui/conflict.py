@@ -42,7 +42,8 @@ class ConflictSheet(FollowingSheet):
     def takes(self, event: events.Key) -> bool:
         """Moves between fields or chooses a side. Enter closes the sheet only if each field has a side; otherwise it
         goes to the first one without."""
-        disputed = [row for row in conflict_rows(self._edit.state) if not row.fixed]
+        rows = conflict_rows(self._edit.state)
+        disputed = rows[: rows.disputed]
         if event.key in ("up", "down", "tab", "shift+tab") and disputed:
             self._go(1 if event.key in ("down", "tab") else -1, len(disputed))
             return True

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from itertools import chain, islice
-from typing import Literal
+from typing import Literal, overload
 
 from zarrscope.model.frozen import frozen
 from zarrscope_app.presenters import strings
@@ -37,14 +38,40 @@ class ConflictRow:
     note: str = ""
 
 
-def conflict_rows(state: EditState) -> tuple[ConflictRow, ...]:
+class ConflictRows(Sequence[ConflictRow]):
+    """The rows of a conflict. Each is made when it is first asked for: making all of them takes longer than a frame of
+    the screen, which shows a few."""
+
+    def __init__(self, disputed: Sequence[Disagreement], fitting: Sequence[Disagreement]) -> None:
+        self.disputed = len(disputed)
+        """The number of rows with a choice to make, which come first."""
+        self._fields = (*disputed, *fitting)
+        self._made: dict[int, ConflictRow] = {}
+
+    def __len__(self) -> int:
+        return len(self._fields)
+
+    @overload
+    def __getitem__(self, place: int) -> ConflictRow: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[ConflictRow, ...]: ...
+    def __getitem__(self, place: int | slice) -> ConflictRow | tuple[ConflictRow, ...]:
+        if isinstance(place, slice):
+            return tuple(self[at] for at in range(*place.indices(len(self))))
+        at = range(len(self))[place]
+        if at not in self._made:
+            self._made[at] = _row(self._fields[at], at >= self.disputed)
+        return self._made[at]
+
+
+def conflict_rows(state: EditState) -> ConflictRows:
     """A row for each disputed field, then for each field that only they changed, which is news to the person, then for
     each that only the person changed; at most `MOST_ROWS`."""
     disputed = state.conflicts[:MOST_ROWS]
     theirs = (each for each in state.fitting if each.choice == "theirs")
     mine = (each for each in state.fitting if each.choice != "theirs")
     fitting = islice(chain(theirs, mine), MOST_ROWS - len(disputed))  # of a large document there are tens of thousands
-    return (*(_row(each, False) for each in disputed), *(_row(each, True) for each in fitting))
+    return ConflictRows(disputed, tuple(fitting))
 
 
 def can_merge(state: EditState) -> bool:
