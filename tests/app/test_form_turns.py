@@ -15,7 +15,9 @@ from qtpy.QtWidgets import QApplication, QLineEdit, QScrollBar
 
 import zarrscope
 from qt_robot import QtRobot
+from zarrscope_app.qt.form import AttributesPane
 from zarrscope_app.qt.section_form import AT_ONCE, SectionFormWidget
+from zarrscope_app.qt.section_lines import SectionLines
 
 CHANNELS = 64
 WIDEST_ROW = 5
@@ -95,6 +97,30 @@ def text(form: SectionFormWidget, channel: int) -> str:
 
 def fields(robot: QtRobot) -> list[str]:
     return [f.pointer for section in robot.session.edit.state.sections for row in section.rows for f in row.fields]
+
+
+def test_new_editors_are_laid_out_once_in_one_painting(robot: QtRobot, monkeypatch: pytest.MonkeyPatch) -> None:
+    first_turn_only(monkeypatch)
+    placed: list[SectionLines] = []
+    arrangements: list[list[SectionLines]] = []
+    paint, place = AttributesPane._paint, SectionLines.setGeometry
+
+    def painted(pane: AttributesPane) -> None:
+        placed.clear()
+        paint(pane)
+        arrangements.append([*placed])
+
+    def noted(lines: SectionLines, rect: Any) -> None:
+        placed.append(lines)
+        place(lines, rect)
+
+    monkeypatch.setattr(AttributesPane, "_paint", painted)
+    monkeypatch.setattr(SectionLines, "setGeometry", noted)
+    form = shown(robot)
+    most = max(arrangements, key=len)
+    assert most, "a painting laid the editors out"
+    assert set(most) == set(form._layouts)
+    assert len(most) <= 2 * len(form._layouts), "once, and once again if a scroll bar takes some of the width"
 
 
 def test_no_turn_makes_more_editors_than_it_may_and_the_form_does_not_move(robot: QtRobot, made: list[int]) -> None:

@@ -251,29 +251,27 @@ class AttributesPane(QWidget):
         """Paints the state, and lays the form out once: Qt would do so again for each button that is shown."""
         layout = self.layout()
         assert layout is not None
-        layout.setEnabled(False)
-        try:
-            self._paint_state()
-        finally:
-            layout.setEnabled(True)
-            layout.activate()
-
-    def _paint_state(self) -> None:
         assert self._presenter is not None
         self._stale = False
         state = self._presenter.state
-        pages: dict[Way, SectionFormWidget | JsonForm] = {
-            "image": self.sections,
-            "json": self.json,
-            "document": self.json,
-        }
-        page = pages.get(state.way)
+        text = self.json if state.way in ("json", "document") else None
+        page = self.sections if state.way == "image" else text
+        layout.setEnabled(False)
+        try:
+            self._paint_around(page, state)
+        finally:
+            layout.setEnabled(True)
+            layout.activate()
+        if page is not None:
+            page.show_state(state)  # it has its size now: new editors are laid out once
+            self._buttons["save"].setEnabled(self.can_save)
+
+    def _paint_around(self, page: SectionFormWidget | JsonForm | None, state: EditState) -> None:
+        """Paints the buttons, messages and lists, and the tree of all fields if no page is displayed in its place."""
         self._stack.setCurrentWidget(page or self.view)
         beside = 0 if page is self.sections else 8  # sections have margins of their own
         self._stack.setContentsMargins(beside, 0, beside, 0)
-        if page is not None:
-            page.show_state(state)
-        else:
+        if page is None:
             self._show_tree(state)
         self._stack.setVisible(bool(state.ways))  # an empty table would look like attributes without members
         self._ways.show_state(state)
@@ -294,7 +292,7 @@ class AttributesPane(QWidget):
         self._current_changed()
         self._buttons["writable"].setVisible(state.status is EditStatus.READ_ONLY)
         if not self.diff.isHidden():
-            self.diff.show_diff(self._presenter.diff().unified)
+            self.show_diff()
         self.conflict.show_state(state)
 
     def _show_tree(self, state: EditState) -> None:

@@ -140,14 +140,11 @@ class SectionFormWidget(QScrollArea):
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:
         super().resizeEvent(event)
-        self._fit_margins()
-
-    def _fit_margins(self) -> None:
         page = self.widget()
         if page is not None:
-            self._fit_margins_of(page)
+            self._fit_margins(page)
 
-    def _fit_margins_of(self, page: QWidget) -> None:
+    def _fit_margins(self, page: QWidget) -> None:
         column = page.layout()
         if column is not None:
             column.setContentsMargins(_RIGHT if self.width() < _NARROW else _LEFT, 0, _RIGHT, 16)
@@ -229,7 +226,9 @@ class SectionFormWidget(QScrollArea):
         # The first rows of all sections tell the widths of the columns and the heights of the rows that follow.
         self._due = dict.fromkeys(sorted(rows, key=lambda row: row[1] > 0))
         self._make_rows()  # a visible page would be laid out again for each text
-        self._fit_margins_of(page)
+        self._fit_margins(page)
+        if (viewport := self.viewport()) is not None:
+            page.resize(viewport.size())  # else Qt would lay it out at its preferred size first
         self.setWidget(page)
         page.show()
         if focused and not self.jump(focused):
