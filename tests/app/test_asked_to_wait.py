@@ -5,6 +5,7 @@ lines and verbs say so, with the seconds that are left; the wait can be stopped.
 from __future__ import annotations
 
 import asyncio
+import re
 import signal
 import subprocess
 import sys
@@ -41,6 +42,40 @@ def test_the_words() -> None:
     assert (
         words.asked_to_wait("s3://pub/x", "", 1, 0.2, "Ctrl+C") == "s3://pub asks to wait 1 s, 1 s left · Ctrl+C stops"
     )
+
+
+def test_the_words_of_a_next_attempt() -> None:
+    failed = waits.NextAttempt("The server answered 503", 3, 5, 2.0, False, 102.0)
+    told = words.tried_again("http://h:80/x", failed, 100.2)
+    assert told == "h:80 answered 503; trying again in 2 s (3 of 5) · Esc stops"
+    told = words.tried_again("http://h:80/x", failed, 109.4, "Ctrl+C")
+    assert told == "h:80 answered 503; trying again for 7 s (3 of 5) · Ctrl+C stops", "without an answer until now"
+    cut = waits.NextAttempt("the answer broke off before its end", 2, 4, 0.3, False, 100.3)
+    told = words.tried_again("http://h:80/x", cut, 100.0)
+    assert told == "The answer broke off before its end; trying again in 1 s (2 of 4) · Esc stops"
+
+
+def test_a_picture_says_why_it_waits_and_when_it_is_tried_again(
+    server: WebServer, mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server without Retry-After was told as one that does not answer."""
+    monkeypatch.setenv("ZARRSCOPE_PAUSE", "3")
+    session = Session(f"{server.url}/", mailbox, path="/a")
+    session.slice.changed.connect(lambda: session.slice.fit((32, 32)))
+    try:
+        mailbox.run_until(lambda: bool(session.slice.frame.tiles) and not session.slice.frame.loading, SECONDS)
+        server.failing.add("a/c/")
+        session.slice.move(0, 1)
+        mailbox.run_until(lambda: "trying again" in session.slice.frame.over, SECONDS)
+        host = server.url.partition("://")[2]
+        assert re.search(rf"{host} answered 503; trying again (in|for) \d+ s \([234] of 4\)", session.slice.frame.over)
+        mailbox.run_until(lambda: "trying again" in session.state.status_text, SECONDS)
+        assert session.state.status_text.endswith("Esc stops")
+        server.failing.clear()
+        mailbox.run_until(lambda: not session.slice.frame.loading and not session.waiting, SECONDS)
+        assert not session.slice.frame.failed
+    finally:
+        session.close()
 
 
 def test_an_opening_says_how_long_it_was_asked_to_wait_and_is_stopped(server: WebServer, mailbox: Mailbox) -> None:
@@ -103,11 +138,16 @@ def test_the_terminal_says_it_whole_at_80_columns(server: WebServer) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
-def test_a_verb_says_it_on_a_terminal(server: WebServer) -> None:
+@pytest.mark.parametrize("asks", [True, False])
+def test_a_verb_says_it_on_a_terminal(asks: bool, server: WebServer, monkeypatch: pytest.MonkeyPatch) -> None:
     import os
     import select
 
-    server.pauses["a/c/"] = 40
+    if asks:
+        server.pauses["a/c/"] = 40
+    else:
+        server.failing.add("a/c/")
+        monkeypatch.setenv("ZARRSCOPE_PAUSE", "8")
     ours, theirs = os.openpty()
     verb = subprocess.Popen(
         [sys.executable, "-m", "zarrscope_app", "read", server.url, "a"],
@@ -119,7 +159,7 @@ def test_a_verb_says_it_on_a_terminal(server: WebServer) -> None:
             assert time.monotonic() < end, written
             if select.select([ours], [], [], 0.05)[0]:
                 written += os.read(ours, 65536).decode()
-        assert "asks to wait 40 s" in written
+        assert ("asks to wait 40 s" if asks else "answered 503; trying again in ") in written
         verb.send_signal(signal.SIGINT)
         assert verb.wait(SECONDS) == 130
     finally:
@@ -147,10 +187,10 @@ def test_a_bucket_that_asks_to_wait_is_named_while_it_is_waited_for(kind: str) -
         end, told = time.monotonic() + SECONDS, None
         while told is None and reading.is_alive() and time.monotonic() < end:
             request = background.waiting
-            told = waits.requested_pause(request.place) if request is not None else None
+            told = waits.next_attempt(request.place) if request is not None else None
             time.sleep(0.01)
         reading.join(SECONDS)
         assert told is not None
-        assert told.seconds == 2
+        assert (told.seconds, told.asked, told.number, told.reason) == (2, True, 2, "The server answered 503")
         assert found == [b"0123456789"]
-        assert waits.requested_pause(store.url) is None
+        assert waits.next_attempt(store.url) is None

@@ -33,6 +33,8 @@ class WebServer:
         self.faults: dict[str, list[int | str]] = {}
         self.pauses: dict[str, int] = {}
         """Key → the seconds for which its requests are told to wait (429, Retry-After), while it is in here."""
+        self.failing: set[str] = set()
+        """Keys, or their beginnings, whose requests are answered with 503, without Retry-After."""
         self.redirects: dict[str, str] = {}
         self.asked: list[tuple[str, str | None]] = []
         """(key with its query, Range header) of each request."""
@@ -134,6 +136,9 @@ def web_server(values: MutableMapping[str, bytes] | None = None) -> Iterator[Web
                 self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                 self.connection.close()
                 self.close_connection = True
+                return
+            if any(key.startswith(each) for each in state.failing):
+                self.answer(503, b"overloaded", {})
                 return
             if (pause := next((s for each, s in state.pauses.items() if key.startswith(each)), None)) is not None:
                 self.answer(429, b"too many", {"Retry-After": str(pause)})

@@ -51,35 +51,50 @@ class PendingRequest(NamedTuple):
     """For a lock, the process that holds it."""
 
 
-class RequestedPause(NamedTuple):
-    """A pause before the next request, for which a server has asked (Retry-After)."""
+class NextAttempt(NamedTuple):
+    """The next attempt of a request that failed for a temporary reason."""
 
+    reason: str
+    """The reason of the failure, as the beginning of a sentence: "The server answered 503"."""
+    number: int
+    """The number of the attempt, from 2 on."""
+    attempts: int
+    """The most attempts."""
     seconds: float
-    """The seconds for which it asked."""
+    """The seconds of the pause before it."""
+    asked: bool
+    """Whether the server has asked for that pause (Retry-After)."""
     until: float
-    """The time of `time.monotonic` at which the pause ends."""
+    """The time of `time.monotonic` at which the pause ends, and the attempt begins."""
 
 
-_pauses: list[tuple[str, RequestedPause]] = []
-"""The pauses that requests keep at present, with the address of their store."""
+_repeated: dict[repeating, NextAttempt] = {}
 
 
-@contextmanager
-def pausing(place: str, seconds: float) -> Iterator[None]:
-    """Names the pause that a request to the store `place` keeps within the block."""
-    told = (place, RequestedPause(seconds, time.monotonic() + seconds))
-    _pauses.append(told)
-    try:
-        yield
-    finally:
-        _pauses.remove(told)
+class repeating:
+    """`with repeating(place, key) as repeats: …` encloses all attempts of a request to the store `place`."""
+
+    __slots__ = ("_key", "_place")
+
+    def __init__(self, place: str, key: str) -> None:
+        self._place, self._key = place, key
+
+    def __enter__(self) -> repeating:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        _repeated.pop(self, None)
+
+    def after(self, reason: str, number: int, attempts: int, seconds: float, *, asked: bool = False) -> None:
+        """Names the next attempt, after a pause of some `seconds`."""
+        _repeated[self] = NextAttempt(reason, number, attempts, seconds, asked, time.monotonic() + seconds)
 
 
-def requested_pause(place: str) -> RequestedPause | None:
-    """The pause for which a server has asked a request to the store `place`, or to the store of an archive there; the
-    one that ends last. None if no request pauses."""
-    found = [pause for where, pause in [*_pauses] if where in place]
-    return max(found, key=lambda pause: pause.until, default=None)
+def next_attempt(place: str, key: str = "") -> NextAttempt | None:
+    """The next attempt of the request for `key` to the store `place`, or to the store of an archive there; if that one
+    has not failed, the attempt of any other request there that begins last. None if no request has failed."""
+    found = [(each._key == key, attempt) for each, attempt in [*_repeated.items()] if each._place in place]
+    return max(found, key=lambda one: (one[0], one[1].until), default=(False, None))[1]
 
 
 class ReadJob:

@@ -27,7 +27,7 @@ from zarrscope.errors import Denied, NotFound, Refused, Unreadable, Unsupported
 from zarrscope.errors.installing import how_to_install
 from zarrscope.model.storage import ByteRange
 from zarrscope.runtime.tuning import IN_FLIGHT
-from zarrscope.runtime.waits import pausing
+from zarrscope.runtime.waits import repeating
 from zarrscope.stores import web_index
 from zarrscope.stores.body import (
     EMPTY,
@@ -243,6 +243,12 @@ class HTTPStore(RemoteStore):
     # ------------------------------------------------------------------ requests
     async def _once_more(self, key: str, part: ByteRange | None, limit: int | None, read: ReadResponse[T]) -> T | None:
         """Sends a request, and repeats it after temporary failures."""
+        with repeating(self.url, key) as repeats:
+            return await self._repeated(key, part, limit, read, repeats)
+
+    async def _repeated(
+        self, key: str, part: ByteRange | None, limit: int | None, read: ReadResponse[T], repeats: repeating
+    ) -> T | None:
         attempts, waited = self.network.attempts, 0.0
         attempt = 0
         while True:
@@ -262,24 +268,27 @@ class HTTPStore(RemoteStore):
                     if status in _DENIED:
                         denied = await self._denial(response)
                         break
-                    why, advice = f"The server answered {status} {response.reason}", advice_for(status)
+                    brief, advice = f"The server answered {status}", advice_for(status)
+                    why = f"{brief} {response.reason}"
                     if status not in _AGAIN:
                         attempts = attempt
                     if status in _TOO_MANY:
                         self._narrow(width)
                         asks_for = seconds_asked_for(response.headers.get("Retry-After", ""))
             except self._failures as error:
-                why = f"The connection failed: {reason_of(error)}"
+                brief = reason_of(error)
+                why = f"The connection failed: {brief}"
                 advice = "Check the address and the network, then try again."
                 if isinstance(error, asyncio.TimeoutError):
-                    why = f"The server did not answer in time: {self.network.timeout:g} seconds of silence are allowed"
+                    brief = "The server did not answer in time"
+                    why = f"{brief}: {self.network.timeout:g} seconds of silence are allowed"
                     attempts = min(attempts, attempt + 1)
             except NeedsWhole:
                 whole = await self._once_more(key, None, None, self._value)
                 return whole if whole is None or part is None else part.of(whole)  # type: ignore[return-value]  # bytes, not a T: `read_end` checks for it
             except self._client_error as error:
                 why, advice = f"The request failed: {reason_of(error)}", "Check the address."
-                attempts = attempt
+                brief, attempts = "", attempt
             except MemoryError as error:
                 raise Unreadable("The value is too large to hold in memory", store=self.url, key=key) from error
             pause = max(asks_for, self.network.pause_after(attempt))
@@ -288,8 +297,8 @@ class HTTPStore(RemoteStore):
                 advice = f"The server asks to wait {told_in_words(asks_for)}: try again then."
             if attempt >= attempts or waited > self.network.patience:
                 raise Unreadable(why, store=self.url, key=key or None, advice=advice)
-            with pausing(self.url, pause) if asks_for else nullcontext():
-                await asyncio.sleep(pause)
+            repeats.after(brief, attempt + 1, attempts, pause, asked=asks_for > 0)
+            await asyncio.sleep(pause)
         await self._raise_denied(denied.located(store=self.url, key=key or None))
         return None
 

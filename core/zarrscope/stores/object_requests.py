@@ -17,7 +17,6 @@ import os
 import re
 import time
 from collections.abc import Awaitable, Callable, Hashable
-from contextlib import nullcontext
 from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -27,7 +26,7 @@ from zarrscope.errors import Denied, NotFound, Refused, Unreadable, Unsupported,
 from zarrscope.errors.confidential import cause, conceal, public_options
 from zarrscope.errors.installing import how_to_install
 from zarrscope.runtime.memo import Memo
-from zarrscope.runtime.waits import pausing
+from zarrscope.runtime.waits import repeating
 from zarrscope.stores import google_keys
 from zarrscope.stores.address_options import split_options
 from zarrscope.stores.credentials import SERVICES, BucketLogin, GivenKeys, logins, no_keys, not_used, passed_over
@@ -38,6 +37,7 @@ from zarrscope.stores.service_answers import (
     ABOUT_VALUES,
     CONDITIONS,
     NO_BUCKET,
+    brief,
     code_of,
     finds_no_login,
     is_about_range,
@@ -237,6 +237,19 @@ class BucketRequests(RemoteStore):
         an answer that says that it was not carried out. `sent`: a request that was already sent; the first call of
         `act` awaits it instead of sending another. Raises FileNotFoundError for an absent value; Denied, Unreadable.
         """
+        with repeating(self.url, key) as repeats:
+            return await self._repeated(act, key, repeats, lists=lists, harmless=harmless, sent=sent)
+
+    async def _repeated(
+        self,
+        act: Callable[[Client], Awaitable[T]],
+        key: str,
+        repeats: repeating,
+        *,
+        lists: bool,
+        harmless: bool,
+        sent: Sent | None,
+    ) -> T:
         attempt, waited, first = 1, 0.0, self._found_logins if sent is None else sent.found_logins
         while True:
             tried, known, width = self._login, self._found_logins, self.width
@@ -256,7 +269,7 @@ class BucketRequests(RemoteStore):
                     failed.untold = failed.untold and not lists
                     if await self._another_login(error, tried, known, again=first == self._found_logins, lists=lists):
                         continue
-                elif attempt < self._attempts(error, failed, attempt, harmless=harmless, lists=lists):
+                elif attempt < (most := self._attempts(error, failed, attempt, harmless=harmless, lists=lists)):
                     pause, asked_for = self.network.pause_after(attempt), 0.0
                     if status_of(error) in _TOO_MANY:
                         self._narrow(width)
@@ -270,8 +283,8 @@ class BucketRequests(RemoteStore):
                     waited += pause
                     if waited <= self.network.patience:
                         attempt += 1
-                        with pausing(self.url, pause) if asked_for else nullcontext():
-                            await asyncio.sleep(pause)
+                        repeats.after(brief(error), attempt, most, pause, asked=asked_for > 0)
+                        await asyncio.sleep(pause)
                         continue
                 raise failed from cause(error)
             self._succeeded()

@@ -46,6 +46,14 @@ def sentence(error: BaseException) -> str:
     return status[1].strip() if status else " ".join(text.split())[:300]
 
 
+def brief(error: BaseException) -> str:
+    """The reason of a failure that may pass, as the beginning of a sentence: "The server answered 503"."""
+    if (status := status_of(error)) is not None:
+        return f"The server answered {status}"
+    said = sentence(error)
+    return "The server did not answer in time" if "timed out" in said or "took too long" in said else said
+
+
 _NOT_CONNECTED = (
     ("InvalidCertificate", "its certificate is not accepted"),
     ("Tunnel", "the proxy of HTTPS_PROXY refuses the connection"),

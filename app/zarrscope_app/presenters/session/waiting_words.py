@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 
 from zarrscope.errors import Unreadable
-from zarrscope.runtime.waits import LockHolder, PendingRequest, requested_pause
+from zarrscope.runtime.waits import LockHolder, NextAttempt, PendingRequest, next_attempt
+from zarrscope_app.presenters.advice import capitalised
 from zarrscope_app.presenters.request_names import host_of, requested, shortened
 from zarrscope_app.presenters.strings import clean
 
@@ -23,15 +24,28 @@ def asked_to_wait(url: str, key: str, seconds: float, left: float, ends: str = "
     return f"{host_of(url)} asks to wait {seconds:.0f} s, {max(1.0, left):.0f} s left{what} · {ends} stops"
 
 
+def tried_again(url: str, attempt: NextAttempt, now: float, ends: str = "Esc") -> str:
+    """The sentence about a request that failed and is sent again: "10.0.0.1:8000 answered 503; trying again in 2 s (3
+    of 5) · Esc stops". `now`: the present time, as `attempt` states it."""
+    why = attempt.reason.removeprefix("The server")
+    why = f"{host_of(url)}{why}" if why != attempt.reason else capitalised(why)
+    left = attempt.until - now
+    when = f"in {max(1.0, left):.0f} s" if left > 0 else f"for {-left:.0f} s"
+    return f"{clean(why, 80)}; trying again {when} ({attempt.number} of {attempt.attempts}) · {ends} stops"
+
+
 def waiting_for(wait: PendingRequest, url: str, seconds: float, ends: str = "Esc") -> str:
-    """The sentence about a request without an answer, or that the server asks to send later; or about a lock: "Waiting
-    4 s to write a/zarr.json: process 4711 (python3), which is stopped, has locked the folder · Esc stops". `url`: of
-    the hierarchy."""
+    """The sentence about a request without an answer, or that failed and is sent again; or about a lock: "Waiting 4 s
+    to write a/zarr.json: process 4711 (python3), which is stopped, has locked the folder · Esc stops". `url`: of the
+    hierarchy."""
     if wait.holder is None:
-        pause = requested_pause(wait.place or url)
-        if pause is not None:
-            return asked_to_wait(wait.place or url, wait.key, pause.seconds, pause.until - time.monotonic(), ends)
-        return waiting(wait.place or url, wait.key, seconds, ends)
+        place, now = wait.place or url, time.monotonic()
+        attempt = next_attempt(place, wait.key)
+        if attempt is None:
+            return waiting(place, wait.key, seconds, ends)
+        if attempt.asked and now < attempt.until:
+            return asked_to_wait(place, wait.key, attempt.seconds, attempt.until - now, ends)
+        return tried_again(place, attempt, now, ends)
     written = f"to write {shortened(wait.key)}" if wait.key else "to write"
     return f"Waiting {seconds:.0f} s {written}: {holds(wait.holder)} has locked {host_of(wait.place)} · {ends} stops"
 
