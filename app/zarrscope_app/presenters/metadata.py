@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from zarrscope.check.inventory import Inventory, take_inventory
+from zarrscope.errors import TooLarge, ZarrscopeError
 from zarrscope.nodes.internals import node_context
 from zarrscope.runtime.threads import JobResult, Owner, Ticket
 from zarrscope_app.presenters import strings
@@ -139,12 +140,18 @@ class MetadataPresenter:
         self._asked = True  # the documents are requested once, although a host calls this method whenever it paints
 
         def work() -> tuple[tuple[str, str], ...]:
-            keys = node_context(hierarchy).keys_of(path)
-            found = hierarchy.store.get_partial_values([(key, None) for key in keys])
+            context = node_context(hierarchy)
+            keys = context.keys_of(path)
+            found = context.answers(keys)
+            for key in keys:
+                if isinstance(error := found[key], TooLarge):
+                    found[key] = hierarchy.store.get(key)
+                elif isinstance(error, ZarrscopeError):
+                    raise error.located(store=hierarchy.url, key=key)
             return tuple(
-                (strings.clean(key), strings.document(bytes(data), MAX_DOCUMENT_CHARACTERS))
-                for key, data in zip(keys, found, strict=True)
-                if data is not None
+                (strings.clean(key), strings.document(data, MAX_DOCUMENT_CHARACTERS))
+                for key in keys
+                if isinstance(data := found[key], bytes)
             )
 
         def done(outcome: JobResult[tuple[tuple[str, str], ...]]) -> None:

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from zarrscope.chunkio.presence import are_present
 from zarrscope.chunkio.stored_chunks import index_at, index_of, number_of
 from zarrscope.errors import Unreadable
 from zarrscope.model.buffers import Arena
-from zarrscope.model.storage import ByteRange, never
+from zarrscope.model.storage import never
 from zarrscope.runtime.tuning import LISTED_AT_ONCE
 
 if TYPE_CHECKING:
@@ -210,33 +211,24 @@ class _Taken:
 def _keys(array: Array, cancelled: Callable[[], bool]) -> Iterator[tuple[str, int | None]]:
     """Yields each key that may hold a chunk, with its size where the listing gives it."""
     store, metadata = array.store, array.metadata
-    if not store.remote:
-        for prefix in {keys.prefix for keys in (metadata.keys, *metadata.alternative_keys)}:
-            for key in store.list_prefix(prefix):
-                if cancelled():
-                    return
-                yield key, store.bulk.size_of(key)
-        return
-    folders = list(dict.fromkeys(keys.prefix for keys in (metadata.keys, *metadata.alternative_keys)))
-    while folders and not cancelled():
-        folder = folders.pop()
-        for entry in store.list_dir(folder):
+    for prefix in dict.fromkeys(keys.prefix for keys in (metadata.keys, *metadata.alternative_keys)):
+        if store.remote:
+            found = store.bulk.list_sizes(prefix)
+        else:
+            found = ((key, store.bulk.size_of(key)) for key in store.list_prefix(prefix))
+        for each in found:
             if cancelled():
                 return
-            if entry.is_prefix:
-                folders.append(f"{folder}{entry.name}/")
-            else:
-                yield folder + entry.name, entry.size
+            yield each
 
 
 def _ask(array: Array, taken: _Taken, cancelled: Callable[[], bool]) -> None:
-    """Requests the first byte of each chunk, to find the stored ones."""
+    """Requests the first byte of each chunk, unless a reader found out before whether it is stored."""
     key = array.metadata.keys.key
-    requests = [(key(index_at(number, taken.grid)), ByteRange(0, 1)) for number in range(taken.total)]
-    for number, answer in array.store.get_many(requests, cancelled):
-        if isinstance(answer, Exception):
-            raise answer
-        if answer is not None:
+    for number, stored in are_present(
+        array.store, [key(index_at(n, taken.grid)) for n in range(taken.total)], cancelled
+    ):
+        if stored:
             taken.add(number, None)
 
 

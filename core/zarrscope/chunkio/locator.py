@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+from zarrscope.chunkio.presence import presence_of
 from zarrscope.errors import BadChunk, ZarrscopeError
 from zarrscope.model.buffers import Arena
 from zarrscope.model.metadata import ArrayMetadata, RegularEdges, RegularGrid
@@ -77,6 +78,7 @@ class Locator:
         self.chunk_shape: ChunkIndex = tuple(c // n for c, n in zip(outer, self.chunks_per_shard, strict=True))
         self._indexes: OrderedDict[ShardPlace, tuple[bytes, ShardIndex]] = OrderedDict()
         self._indexes_size = 0
+        self.presence = presence_of(store)
         self._edges: dict[int, Edges] = {}
         self._guard = threading.Lock()
 
@@ -133,6 +135,8 @@ class Locator:
         wanted = list(chunks)
         key = self.metadata.keys.key
         for i, answer in bulk.get_views([(key(chunk), None) for chunk in wanted], cancelled, limit):
+            if self.presence is not None:
+                self.presence.note(key(wanted[i]), answer)
             yield ((wanted[i], answer),)
 
     def _fetch_held(self, chunks: Iterable[ChunkIndex], cancelled: Callable[[], bool]) -> Iterator[Sequence[Fetched]]:
@@ -354,8 +358,10 @@ class Locator:
             return known[1] if known else None
 
     def forget(self, key: str | None = None) -> bool:
-        """Drops the cached shard indexes of the key `key`, or all of them if it is None. Returns whether any were
-        cached."""
+        """Drops the cached shard indexes of the key `key`, or all of them if it is None, and then also what is noted
+        about stored keys. Returns whether any indexes were cached."""
+        if key is None and self.presence is not None:
+            self.presence.forget(self.metadata.keys.prefix)
         with self._guard:
             stale = [place for place in self._indexes if key is None or place.key == key]
             for place in stale:

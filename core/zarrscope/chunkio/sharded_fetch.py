@@ -18,6 +18,7 @@ from zarrscope.model.storage import AnswerView, Buffer, ByteRange, IndexAnswer, 
 from zarrscope.runtime.tuning import MAX_BLOCK, MAX_GAP, MAX_WHOLE, MIN_BLOCK, RANGES_AT_ONCE
 
 if TYPE_CHECKING:
+    from zarrscope.chunkio.presence import Presence
     from zarrscope.codecs import Shard, ShardIndex
     from zarrscope.model.metadata import ArrayMetadata
     from zarrscope.stores.store import Store
@@ -42,6 +43,7 @@ class Shards(Protocol):
     metadata: ArrayMetadata
     tiers: tuple[Shard, ...]
     chunks_per_shard: ChunkIndex
+    presence: Presence | None
 
     @property
     def grid_shape(self) -> ChunkIndex:
@@ -179,6 +181,8 @@ class ShardedFetch:
 
     def _index_came(self, asked: _IndexRead, answer: AnswerView) -> Iterator[Sequence[_Fetched]]:
         place, locator = asked.place, self._locator
+        if locator.presence is not None:
+            locator.presence.note(place.key, answer)
         if answer is None or isinstance(answer, ZarrscopeError):
             yield [(chunk, answer) for chunk in asked.wanted]
             return

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from zarrscope.errors import BadMetadata
 from zarrscope.jsondoc.grammar import BEYOND, BOM, LITERALS, LONG, MAX_DEPTH, TWICE, fail, integer, without_collection
+from zarrscope.model.storage import VersionedValue
 from zarrscope.runtime.lazy_numpy import np
 from zarrscope.runtime.tuning import JSON_PIECE
 
@@ -40,10 +41,16 @@ _NOTED_LIMIT = 1 << 20
 """In larger documents (bytes), notes have no pointer, because notes are made each time a document is read."""
 
 
-class ParsedBytes(bytes):
+class ParsedBytes(VersionedValue):
     """The bytes of a document with its parsed value, so that several steps of opening a node parse it only once. The
-    value must not be changed.
+    value must not be changed. It keeps the version of the bytes that it is made of.
     """
+
+    def __new__(cls, value: bytes) -> ParsedBytes:
+        made = super().__new__(cls, value)
+        if isinstance(value, VersionedValue):
+            made.version = value.version
+        return made
 
     parsed: tuple[Any, list[str]] | None = None
 

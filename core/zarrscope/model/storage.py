@@ -113,8 +113,31 @@ Buffer = bytes | bytearray | memoryview
 
 Request = tuple[str, ByteRange | None]
 
+
+class DocumentRequest(tuple[str, None]):
+    """A request for a whole value whose version may be needed as well. A store that learns versions only from its
+    service may answer with a VersionedValue."""
+
+    __slots__ = ()
+
+    def __new__(cls, key: str) -> DocumentRequest:
+        return super().__new__(cls, (key, None))
+
+
+class VersionedValue(bytes):
+    """A value and the version that its service stated with it."""
+
+    version: Version | None = None
+
+
 Answer = bytes | ZarrscopeError | None
 """The answer to one request of get_many: the bytes, None when absent, or the error."""
+
+
+def renamed(request: Request, key: str) -> Request:
+    """The same request for another key."""
+    return DocumentRequest(key) if isinstance(request, DocumentRequest) else (key, request[1])
+
 
 AnswerView = bytes | memoryview | ZarrscopeError | None
 """As Answer, but the bytes may lie in memory that another library owns."""

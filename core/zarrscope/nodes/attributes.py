@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMappin
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any, Protocol
 
-from zarrscope.dialects import StoredDocument
+from zarrscope.dialects import NodeKind, StoredDocument
 from zarrscope.dialects.defects import UnreadAttributes, as_far_as_read, as_stored
 from zarrscope.errors import BadMetadata, Conflict, Refused, ZarrscopeError
 from zarrscope.errors.visible import visible
@@ -20,6 +20,7 @@ from zarrscope.jsondoc.parse import CONSOLIDATED_LIMIT, parsed_once
 from zarrscope.jsondoc.pointers import pointer_of
 from zarrscope.model.storage import ABSENT
 from zarrscope.nodes.detect import document_limit, fetch
+from zarrscope.nodes.document_keys import attributes_at
 from zarrscope.nodes.edit import save
 from zarrscope.nodes.listing import nothing_at
 
@@ -311,5 +312,23 @@ def read_document(context: NodeContext, key: str) -> Document:
         return Document(b"{}", key, ABSENT)
     try:
         return Document(found[0], key, found[1], limit=CONSOLIDATED_LIMIT)
+    except ZarrscopeError as error:
+        raise error.located(store=context.url, key=key) from None
+
+
+def document_as_opened(context: NodeContext, path: str, kind: NodeKind) -> Document:
+    """The document with the attributes of a node, as it was read when the node was opened; an absent one is "{}". Its
+    version is that of these bytes. Asks the store only for what was not read yet."""
+    if not context.store.remote or len(context.dialects) > 1:
+        return read_document(context, attributes_at(context, path)[0])
+    key = context.dialect.attributes_at(path, kind)[0]
+    value = context.as_read(key)
+    if value is None:
+        return Document(b"{}", key, ABSENT)
+    version = context.store._version_of(value)
+    if version is None:
+        return read_document(context, key)
+    try:
+        return Document(value, key, version, limit=CONSOLIDATED_LIMIT)
     except ZarrscopeError as error:
         raise error.located(store=context.url, key=key) from None

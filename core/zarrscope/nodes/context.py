@@ -45,7 +45,7 @@ from zarrscope.stores.store import Store
 # Methods import modules that only they need, so that opening and reading stay quick.
 if TYPE_CHECKING:
     from zarrscope.nodes.consolidated_metadata import ConsolidatedMetadata
-    from zarrscope.nodes.document_cache import DocumentCache
+    from zarrscope.nodes.document_cache import DocumentCache, LatelyRead
     from zarrscope.stores.recognition import Recognition
 
 
@@ -106,10 +106,15 @@ class NodeContext:
             key: each for key, each in documents.items() if isinstance(each, ParsedBytes) and len(each) > LARGE_DOCUMENT
         }
         self._document_cache: DocumentCache | None = None
-        if store.remote and not self.writable:
-            from zarrscope.nodes.document_cache import DocumentCache
+        self._lately_read: LatelyRead | None = None
+        if store.remote:
+            from zarrscope.nodes.document_cache import DocumentCache, LatelyRead
 
-            self._document_cache = DocumentCache(store, documents, {*asked, *documents})
+            if self.writable:
+                self._lately_read = LatelyRead()
+                self._lately_read.note({key: documents.get(key) for key in {*asked, *documents}})
+            else:
+                self._document_cache = DocumentCache(store, documents, {*asked, *documents})
         self.consolidated_metadata: ConsolidatedMetadata | None = None
         self.updates_consolidated = use_consolidated
         """Whether edits also update consolidated metadata."""
@@ -223,7 +228,10 @@ class NodeContext:
     def _fetched(self, keys: Sequence[str], passed_over: list[Unreadable]) -> dict[str, bytes]:
         """The existing documents. Errors of denied or too large ones go to `passed_over`; others are raised."""
         found: dict[str, bytes] = {}
-        for key, answer in self.answers(keys).items():
+        answers = self.answers(keys)
+        if self._lately_read is not None:
+            self._lately_read.note(answers)
+        for key, answer in answers.items():
             if isinstance(answer, Denied | TooLarge):
                 passed_over.append(answer.located(store=self.store.url, key=key))
             elif isinstance(answer, ZarrscopeError):
@@ -266,6 +274,18 @@ class NodeContext:
         self._probed_documents = None
         if self._document_cache is not None:
             self._document_cache.clear()
+        if self._lately_read is not None:
+            self._lately_read.clear()
+
+    def as_read(self, key: str) -> bytes | None:
+        """The document at `key` as it was read when its node was opened, None if it was absent; reads it if that is not
+        known. Gives what no cache keeps only once. Raises Unreadable."""
+        if self._lately_read is not None and (found := self._lately_read.take(key)) is not None:
+            return found[0]
+        answer = self.answers([key]).get(key)
+        if isinstance(answer, ZarrscopeError):
+            raise answer.located(store=self.store.url, key=key)
+        return answer
 
     def drop_stale_copies(self, path: str) -> bool:
         """Stops using consolidated metadata if it is older than the documents of the node at `path`.

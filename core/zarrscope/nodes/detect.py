@@ -28,7 +28,7 @@ from zarrscope.dialects import (
 )
 from zarrscope.errors import BadMetadata, Denied, NotFound, TooLarge, Unreadable, ZarrscopeError
 from zarrscope.jsondoc.parse import CONSOLIDATED_LIMIT, NODE_LIMIT, ParsedBytes, raise_limit
-from zarrscope.model.storage import Answer, never
+from zarrscope.model.storage import Answer, DocumentRequest, Request, never
 from zarrscope.runtime.interrupts import operation
 from zarrscope.runtime.memo import Memo
 from zarrscope.runtime.named_tuple import NamedTuple
@@ -41,6 +41,9 @@ if TYPE_CHECKING:
 MAX_PARENTS = 8
 """The most folders above a path that are examined to find a hierarchy around it."""
 
+
+MOST_VERSIONED = 64
+"""The most documents whose versions are learned with them. Of a bucket, each then takes 0.1 ms more of computing."""
 
 DOCUMENT_LIMIT = "ZARRSCOPE_DOCUMENT_LIMIT"
 """The environment variable that sets the largest document, in bytes."""
@@ -63,9 +66,16 @@ def documents_at(
     store: Store, keys: Sequence[str], cancelled: Callable[[], bool] = never
 ) -> Iterator[tuple[str, Answer]]:
     """Fetches documents in parallel. Yields (key, document or None or the error) as they arrive."""
-    for i, answer in store.get_many([(key, None) for key in keys], cancelled, document_limit(store, *keys)):
+    for i, answer in store.get_many(_requests(keys), cancelled, document_limit(store, *keys)):
         _advise(answer)
         yield keys[i], answer
+
+
+def _requests(keys: Sequence[str]) -> list[Request]:
+    """Requests for these documents; with their versions unless there are many, because a bucket then answers slower."""
+    if len(keys) > MOST_VERSIONED:
+        return [(key, None) for key in keys]
+    return [DocumentRequest(key) for key in keys]
 
 
 def _advise(answer: Answer) -> None:
@@ -87,7 +97,7 @@ def fetch(
     found: dict[str, bytes] = {}
     with operation():  # one for all documents, because each step would begin and end its own: 2 µs
         keys = store.bulk.filter_existing(keys)
-        requests, limit = [(key, None) for key in keys], document_limit(store, *keys)
+        requests, limit = _requests(keys), document_limit(store, *keys)
         for i, answer in store._answers_in_operation(requests, cancelled, limit):
             if isinstance(answer, bytes):
                 found[keys[i]] = answer

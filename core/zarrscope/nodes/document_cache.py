@@ -20,8 +20,12 @@ from zarrscope.model.storage import Answer, never
 from zarrscope.nodes.detect import documents_at
 from zarrscope.runtime.interrupts import uninterrupted, wait
 from zarrscope.runtime.tuning import DOCUMENT_BYTES as MOST_BYTES
+from zarrscope.runtime.tuning import LARGE_DOCUMENT
 from zarrscope.runtime.waits import asking, waiting
 from zarrscope.stores.store import Store
+
+LATE = 64
+"""The most documents that LatelyRead keeps."""
 
 EACH = 200
 """The memory in bytes that an entry of the cache takes besides its value."""
@@ -103,10 +107,42 @@ class DocumentCache:
             self._bytes -= EACH + _size(dropped)
 
 
+class LatelyRead:
+    """The documents that were read last from a store that is written as well, so that nothing is cached: each is given
+    once to the one who shows it with its node. It may have been replaced since, which its version shows."""
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._values: OrderedDict[str, bytes | None] = OrderedDict()
+
+    @uninterrupted
+    def note(self, answers: Mapping[str, Answer]) -> None:
+        """Keeps these documents (None for an absent one), except errors and large ones."""
+        with self._guard:
+            for key, answer in answers.items():
+                self._values.pop(key, None)
+                if not isinstance(answer, ZarrscopeError) and _size(answer) <= LARGE_DOCUMENT:
+                    self._values[key] = answer
+            while len(self._values) > LATE:
+                self._values.popitem(last=False)
+
+    @uninterrupted
+    def take(self, key: str) -> tuple[bytes | None] | None:
+        """The document that was read at `key`, and no more afterwards; None if there is none to give."""
+        with self._guard:
+            return (self._values.pop(key),) if key in self._values else None
+
+    @uninterrupted
+    def clear(self) -> None:
+        """Forgets all documents."""
+        with self._guard:
+            self._values.clear()
+
+
 def _lasts(error: ZarrscopeError) -> TypeGuard[Denied]:
     """Whether the server denies every absent value in this way, so that requesting it again is useless."""
     return isinstance(error, Denied) and error.untold
 
 
-def _size(value: bytes | Denied | None) -> int:
+def _size(value: Answer) -> int:
     return len(value) if isinstance(value, bytes) else 0

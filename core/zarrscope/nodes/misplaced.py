@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from zarrscope.model.storage import ByteRange
+from zarrscope.chunkio.presence import are_present
 
 if TYPE_CHECKING:
     from zarrscope.nodes.array import Array
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 def misplaced_chunks(array: Array) -> str | None:
     """A sentence about chunks under such keys; None if the chunks are under the right keys, or there are none.
 
-    It takes one round trip. Raises Unreadable.
+    It takes one round trip, if it is not known from before. Raises Unreadable.
 
     Examples
     --------
@@ -26,9 +26,9 @@ def misplaced_chunks(array: Array) -> str | None:
     keys = [where.key((0,) * array.ndim) for where in (array.metadata.keys, *array.metadata.lenient_keys)]
     if len(keys) == 1:
         return None
-    own, *others = array.store.get_partial_values([(key, ByteRange(0, 1)) for key in keys])
-    found = [key for key, value in zip(keys[1:], others, strict=True) if value is not None]
-    if own is not None or not found:
+    stored = {keys[i] for i, there in are_present(array.store, keys) if there}
+    found = [key for key in keys[1:] if key in stored]
+    if keys[0] in stored or not found:
         return None
     needed = "which is read only in a hierarchy that is opened anyway, read-only (lenient=True)"
     return f"There is no chunk {keys[0]}, but a chunk {found[0]}, {needed}"

@@ -142,6 +142,11 @@ class Backend:
         value = self._get(key, None, limit)
         return None if value is None else (value, Version.of(value))
 
+    def _version_of(self, value: bytes) -> Version | None:
+        """The version that `_get_versioned` gave with this value, as a DocumentRequest returned it; None if only
+        another request tells it."""
+        return Version.of(value) if type(self)._get_versioned is Backend._get_versioned else None
+
     def _list(self) -> Iterator[str]:
         return self._list_prefix("")
 
@@ -159,6 +164,17 @@ class Backend:
                     pending.append(f"{prefix}{entry.name}/")
                 else:
                     yield prefix + entry.name
+
+    def _list_sizes(self, prefix: str) -> Iterator[tuple[str, int | None]]:
+        """The keys beneath a prefix, in no order, with their sizes where listings give them."""
+        pending = [prefix]
+        while pending:
+            prefix = pending.pop()
+            for entry in self._list_dir(prefix):
+                if entry.is_prefix:
+                    pending.append(f"{prefix}{entry.name}/")
+                else:
+                    yield prefix + entry.name, entry.size
 
     def _list_with_folders(self, prefix: str) -> Iterator[BackendEntry]:
         return map(BackendEntry, self._list_prefix(prefix))

@@ -314,6 +314,35 @@ class BulkOperations:
 
         return Puts(self._store, precondition)
 
+    def list_sizes(self, prefix: str) -> Iterator[tuple[str, int | None]]:
+        """The keys beneath a prefix, and the sizes of their values if the listing gives them.
+
+        Parameters
+        ----------
+        prefix
+            A prefix that ends in "/", or "".
+
+        Yields
+        ------
+        tuple
+            A key, and its size in bytes or None.
+
+        Raises
+        ------
+        Unreadable
+            The store did not answer.
+        Unsupported
+            The store cannot list its keys.
+
+        Examples
+        --------
+        >>> from zarrscope.stores.memory import MemoryStore
+        >>> [*MemoryStore({"a/b": b"value"}).bulk.list_sizes("a/")]
+        [('a/b', 5)]
+        """
+        self._store._need_listing()
+        yield from self._store._list_sizes(check_prefix(prefix))
+
     @uninterrupted
     def size_of(self, key: str) -> int | None:
         """The size of the value in bytes, if it can be found cheaply.

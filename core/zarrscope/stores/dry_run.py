@@ -116,6 +116,9 @@ class DryRunStore(Wrapper):
             return found.store._get_versioned(found.key, limit)
         return None if found is None else (found, Version.of(found))
 
+    def _version_of(self, value: bytes) -> Version | None:
+        return None
+
     def _size_of(self, key: str) -> int | None:
         found = self._state.find(key)
         if isinstance(found, _Stored):

@@ -66,6 +66,9 @@ class BucketListings(BucketRequests):
         return iter(dict.fromkeys(name for name, slash, _ in parts if name and slash))
 
     def _list_prefix(self, prefix: str) -> Iterator[str]:
+        return (key for key, _ in self._list_sizes(prefix))
+
+    def _list_sizes(self, prefix: str) -> Iterator[tuple[str, int | None]]:
         """Yields the keys beneath a prefix, page by page. A listing that broke off goes on behind the last key."""
         stream: Any = None
         last, ordered = "", True
@@ -87,7 +90,7 @@ class BucketListings(BucketRequests):
         if batch is None:
             self._need_bucket()
         while batch:
-            yield from (each["path"][cut:] for each in batch if each["path"].startswith(begin))
+            yield from ((each["path"][cut:], each["size"]) for each in batch if each["path"].startswith(begin))
             paths = [last, *(each["path"] for each in batch)]
             last, ordered = paths[-1], ordered and all(map(lt, paths, paths[1:]))
             batch = self._listed(following, prefix)

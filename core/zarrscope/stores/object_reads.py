@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from zarrscope.errors import Unreadable, ZarrscopeError
-from zarrscope.model.storage import AnswerView, ByteRange, Request
+from zarrscope.model.storage import AnswerView, ByteRange, DocumentRequest, Request
 from zarrscope.runtime.answers import AnswerQueue
 from zarrscope.runtime.named_tuple import NamedTuple
 
@@ -49,11 +49,12 @@ class Bucket(Protocol):
         """The value in the answer to a request. None: the request failed, and `_fetch_view` has to go on with it."""
 
     async def _fetch_view(
-        self, key: str, part: ByteRange | None, limit: int | None, sent: Sent | None = None
+        self, key: str, part: ByteRange | None, limit: int | None, sent: Sent | None = None, *, versioned: bool = False
     ) -> bytes | memoryview | None:
         """Reads a value, and repeats a failed request if that may help. None: the value is absent.
 
-        `sent`: a request for the value that was already sent, to be awaited as the first attempt.
+        `sent`: a request for the value that was already sent, to be awaited as the first attempt. `versioned`: the
+        result is a VersionedValue.
         """
 
 
@@ -97,7 +98,8 @@ class ManyReads:
                 return
             self._next += 1
             key, part = self._requests[i]
-            sent = self._store._send_read(key, part, self._limit)
+            versioned = isinstance(self._requests[i], DocumentRequest)
+            sent = None if versioned else self._store._send_read(key, part, self._limit)
             if sent is None:
                 self._go_on(i, key, part, None)
                 continue
@@ -132,7 +134,8 @@ class ManyReads:
 
     async def _read(self, i: int, key: str, part: ByteRange | None, sent: Sent | None) -> None:
         try:
-            self.answers.put((i, await self._store._fetch_view(key, part, self._limit, sent)))
+            versioned = isinstance(self._requests[i], DocumentRequest)
+            self.answers.put((i, await self._store._fetch_view(key, part, self._limit, sent, versioned=versioned)))
         except ZarrscopeError as error:
             self.answers.put((i, error.located(store=self._store.url, key=key)))
         except Exception as error:

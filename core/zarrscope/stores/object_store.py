@@ -22,7 +22,7 @@ from uuid import uuid4
 
 from zarrscope.errors import Conflict, Denied, ReadOnly, Refused, Unreadable, ZarrscopeError
 from zarrscope.errors.confidential import cause
-from zarrscope.model.storage import ABSENT, Answer, AnswerView, Buffer, ByteRange, Request, Version
+from zarrscope.model.storage import ABSENT, Answer, AnswerView, Buffer, ByteRange, Request, Version, VersionedValue
 from zarrscope.runtime.tuning import MULTIPART_BYTES
 from zarrscope.stores.address_options import split_options
 from zarrscope.stores.body import begins_as_page
@@ -107,10 +107,10 @@ class ObjectStore(BucketListings):
         return value
 
     async def _fetch_view(
-        self, key: str, part: ByteRange | None, limit: int | None, sent: Sent | None = None
+        self, key: str, part: ByteRange | None, limit: int | None, sent: Sent | None = None, *, versioned: bool = False
     ) -> memoryview | bytes | None:
         """Fetches as `_fetch` does, and returns obstore's own memory, because copying 128 chunks of 70 KB takes 5 ms of
-        computing. `sent`: the first request, if it was sent already."""
+        computing. `sent`: the first request, if it was sent already. `versioned`: returns a VersionedValue."""
         longest = self._longest(part, limit)
         until = None if longest is None else self._loop.time() + longest
         if sent is not None:
@@ -119,7 +119,7 @@ class ObjectStore(BucketListings):
                 raise self._failed(TimeoutError(), key)
         try:
             async with asyncio.timeout_at(until):  # asyncio.wait_for would cost another task
-                value = await self._value(key, part, limit, sent)
+                value = await (self._versioned_value(key, limit) if versioned else self._value(key, part, limit, sent))
         except Denied as denied:
             denied.untold = denied.untold and bool(await self._answer_of_nothing())
             await self._raise_denied(denied)
@@ -272,6 +272,17 @@ class ObjectStore(BucketListings):
         except ZarrscopeError:
             return False
         return meta is not None and self._e_tags.get(key, meta["e_tag"]) != meta["e_tag"]
+
+    async def _versioned_value(self, key: str, limit: int | None) -> VersionedValue | None:
+        found = await self._read(key, None, limit)
+        if found is None:
+            return None
+        value = VersionedValue(found[0])
+        value.version = found[1]
+        return value
+
+    def _version_of(self, value: bytes) -> Version | None:
+        return value.version if isinstance(value, VersionedValue) else None
 
     def _get_versioned(self, key: str, limit: int | None = None) -> tuple[bytes, Version] | None:
         return self._named(key, lambda: self._wait(self._read(key, None, limit)))

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from zarrscope.errors import Unreadable, ZarrscopeError
-from zarrscope.model.storage import Answer, Buffer, ByteRange, Entry, Request, Version
+from zarrscope.model.storage import Answer, Buffer, ByteRange, Entry, Request, Version, renamed
 from zarrscope.stores.backend import Backend, BackendEntry
 from zarrscope.stores.store import Store
 
@@ -95,6 +95,9 @@ class Wrapper(Store):
         self.after("get", key, 0 if found is None else len(found[0]))
         return found
 
+    def _version_of(self, value: bytes) -> Version | None:
+        return self.store._version_of(value)
+
     def _list(self) -> Iterator[str]:
         self.before("list_prefix", "")
         return self.store._list()
@@ -102,6 +105,12 @@ class Wrapper(Store):
     def _list_prefix(self, prefix: str) -> Iterator[str]:
         self.before("list_prefix", prefix)
         return self.store._list_prefix(prefix)
+
+    def _list_sizes(self, prefix: str) -> Iterator[tuple[str, int | None]]:
+        if type(self)._list_prefix is not Wrapper._list_prefix:  # this wrapper changes keys: use its own listing
+            return super()._list_sizes(prefix)
+        self.before("list_prefix", prefix)
+        return self.store._list_sizes(prefix)
 
     def _list_with_folders(self, prefix: str) -> Iterator[BackendEntry]:
         if type(self)._list_prefix is not Wrapper._list_prefix:  # this wrapper changes keys: use its own listing
@@ -238,7 +247,7 @@ class PrefixStore(Wrapper):
     def _get_many(
         self, requests: Sequence[Request], cancelled: Callable[[], bool], limit: int | None = None
     ) -> Iterator[tuple[int, Answer]]:
-        inner = [(self.prefix + key, part) for key, part in requests]
+        inner = [renamed(each, self.prefix + each[0]) for each in requests]
         with self._naming():
             for i, answer in self.store.get_many(inner, cancelled, limit):
                 yield i, self._named(answer) if isinstance(answer, ZarrscopeError) else answer

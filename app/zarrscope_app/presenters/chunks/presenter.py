@@ -52,6 +52,8 @@ class ChunksPresenter(ChoosesChunk):
 
     _colored_by = "size"
     """The value by which the cells are coloured, an id of COLORINGS."""
+    _in_front = False
+    """Whether the tab of the map is in front."""
     _names: tuple[str, ...] = ()
     """The names of the axes."""
     _shape: tuple[int, ...]
@@ -150,6 +152,17 @@ class ChunksPresenter(ChoosesChunk):
         self._ticket = self._owner.fetch(lambda cancelled: take_inventory(array, cancelled, progress), done)
         self._notify.soon()
 
+    def bring(self, front: bool) -> None:
+        """Called with whether the tab of the map is in front. When it is left, and the store cannot list, so that each
+        chunk is requested, this stops; `look` goes on with it, because answers are noted. A listing goes on, because it
+        would begin anew."""
+        left, self._in_front = self._in_front and not front, front
+        array = self._array
+        if left and self._ticket is not None and array is not None and not array.store.listable:
+            self._ticket.cancel()
+            self._ticket = None
+            self._looked = False
+
     def cancel(self) -> None:
         """Stops listing."""
         for ticket in (self._ticket, self._drawing):
@@ -160,6 +173,8 @@ class ChunksPresenter(ChoosesChunk):
     def refresh(self) -> None:
         """Lists the stored chunks again."""
         self.cancel()
+        if self._array is not None:
+            stored_array(self._array).locator.forget()
         self._failed.clear()
         self._sentence = ""
         self._forget()

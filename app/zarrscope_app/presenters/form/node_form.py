@@ -82,8 +82,8 @@ class NodeForm:
         self.faulty = faulty[0] if faulty else ""
         self._lacking = words.FOLDER_HAS_NONE if formats.is_folder(node) else ""
 
-    def load(self) -> None:
-        """Reads the document of the selected node."""
+    def load(self, *, opened: bool = False) -> None:
+        """Reads the document of the selected node. `opened`: as for `read_draft`."""
         self.stop_loading()
         path, kind, hierarchy = self._drafts.path, self._drafts.kind, self._drafts.hierarchy
         if hierarchy is None or self._lacking:
@@ -92,7 +92,7 @@ class NodeForm:
         key = self.faulty if self._way == WHOLE else ""
 
         def work() -> Draft:
-            draft = read_draft(hierarchy, path, kind, key)
+            draft = read_draft(hierarchy, path, kind, key, opened=opened)
             if draft.large and not draft.whole:
                 self.sections.prepare(path, draft, draft.now)
             return draft

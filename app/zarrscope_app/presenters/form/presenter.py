@@ -171,7 +171,7 @@ class EditPresenter(MemberActions):
         drafts.path, drafts.kind = path, kind
         self._one.start()
         if drafts.selected is None:
-            self._one.load()
+            self._one.load(opened=True)
         self._refresh()
         self._no_longer_told(self._waiting.here)
         self._one.type_waiting()

@@ -13,6 +13,7 @@ from zarrscope.errors import BadMetadata, Conflict, NotStandard
 from zarrscope.jsondoc.document import Document
 from zarrscope.jsondoc.nonstandard import brought_in
 from zarrscope.jsondoc.unparsed import UnparsedDocument
+from zarrscope.nodes.attributes import document_as_opened
 from zarrscope.nodes.internals import node_context
 from zarrscope.nodes.mending import consequence, whole_document
 from zarrscope_app.presenters.form import json_text, words
@@ -31,16 +32,19 @@ class Doubtful(NotStandard):
     """A text that is JSON, but describes no valid node: it is saved only after the person has confirmed it."""
 
 
-def read_draft(hierarchy: Hierarchy, path: str, kind: Literal["group", "array"], key: str = "") -> Draft:
+def read_draft(
+    hierarchy: Hierarchy, path: str, kind: Literal["group", "array"], key: str = "", *, opened: bool = False
+) -> Draft:
     """Makes the draft of a node's attributes. If `key` names a document, or the attributes' document is not a JSON
-    object, makes the draft of that whole document instead. Waits for the store."""
+    object, makes the draft of that whole document instead. Waits for the store. `opened`: the node was opened a moment
+    ago, and the draft is made of the document that was read then, if that is known."""
     if key:
         return Draft(whole_document(hierarchy, path, key), "", whole=True)
     # In a folder of several hierarchies, each node has its own dialect.
     places = dict(dialect.attributes_at(path, kind) for dialect in node_context(hierarchy).dialects)
     prefix = ""
     try:
-        document = hierarchy.document(path)
+        document = document_as_opened(node_context(hierarchy), path, kind) if opened else hierarchy.document(path)
         prefix = places[document.key]
         readable = not prefix or isinstance(document.value, dict)
     except BadMetadata as error:

@@ -494,6 +494,7 @@ class Session(
     def _tell(self) -> None:
         state = self.state
         self.edit.judge(state.tab in ("attributes", "problems"))
+        self.chunks.bring(state.tab == "chunks")
         if state != self._told:  # most calls, as for a repainted picture, leave the state as it was
             self._told = state
             self.changed.emit()
