@@ -92,3 +92,24 @@ def cut_to_fit(text: str, fits: Callable[[str], bool]) -> str:
     """A text that does not fit, with an ellipsis in place of its end."""
     kept = _most(len(text) - 1, lambda kept: text[:kept] + "…", fits)
     return text[:kept] + "…"
+
+
+def shortened_facts(text: str, measure: Callable[[str], int], width: int) -> str:
+    """A line of facts (strings.joined) with an ellipsis at the end of the longest one. The others stay whole: they are
+    short words that mean nothing in part. "" if they alone are too wide.
+
+    Examples
+    --------
+    >>> shortened_facts("The only one in this folder · v3 · read-only", len, 30)
+    'The only one… · v3 · read-only'
+    """
+    if measure(text) <= width:
+        return text
+    facts = text.split(" · ")
+    longest = max(range(len(facts)), key=lambda at: measure(facts[at]))
+
+    def made(kept: int) -> str:
+        return " · ".join([*facts[:longest], facts[longest][:kept].rstrip() + "…", *facts[longest + 1 :]])
+
+    kept = _most(len(facts[longest]) - 1, made, lambda shown: measure(shown) <= width)
+    return made(kept) if kept else ""

@@ -20,7 +20,7 @@ from zarrscope_app.qt.toolkit.widgets import (
     QWidget,
 )
 
-from .text import ElidedLabel, Label, literal, tip
+from .text import FactsLabel, Label, literal, tip
 from .theme import Role, icon
 
 
@@ -82,7 +82,7 @@ class AddressLine(QWidget):
         self._stack.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self._stack.setFixedHeight(self.line.sizeHint().height() + 4)
         row.addWidget(self._stack, 1)
-        self.facts = ElidedLabel(Qt.TextElideMode.ElideMiddle)  # its end says the format and whether it can be edited
+        self.facts = FactsLabel()
         self.facts.setContentsMargins(8, 0, 0, 0)
         row.addWidget(self.facts)
         self.show_place(None)

@@ -10,7 +10,7 @@ from zarrscope_app.presenters.commands import LABELS
 from zarrscope_app.presenters.form.view_models import EditState, FieldFinding
 from zarrscope_app.presenters.problem_rows import SIGNS
 from zarrscope_app.qt.toolkit.core import Qt, Signal
-from zarrscope_app.qt.toolkit.gui import QResizeEvent
+from zarrscope_app.qt.toolkit.gui import QPalette, QResizeEvent
 from zarrscope_app.qt.toolkit.widgets import (
     QFrame,
     QHBoxLayout,
@@ -60,9 +60,14 @@ class FindingsView(QWidget):
         self.area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.area.setAccessibleName(LABELS["findings"])
         self.rows: list[QWidget] = []
+        self.edge = QFrame()
+        self.edge.setFrameShape(QFrame.Shape.HLine)
+        self.edge.setFrameShadow(QFrame.Shadow.Plain)
+        self.edge.setForegroundRole(QPalette.ColorRole.Mid)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 4)
         column.setSpacing(2)
+        column.addWidget(self.edge)  # else the verdict would read as the content of the section that is cut off above
         column.addLayout(self._line)
         column.addWidget(self.area)
 

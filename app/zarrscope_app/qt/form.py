@@ -37,6 +37,7 @@ from .json_form import JsonForm
 from .review import DiffView
 from .section_form import SectionFormWidget
 from .text import tip
+from .text_button import TextButton
 from .theme import icon
 from .value_pane import ValuePane
 from .wrapping import WrappingRow
@@ -95,7 +96,7 @@ class AttributesPane(QWidget):
         header.resizeSection(NAME, 320)
         self._sentence = FormSentence()
         self._sentence.asked.connect(lambda: self._show_way("document"))
-        self._buttons: dict[str, QToolButton] = {}
+        self._buttons: dict[str, TextButton | QToolButton] = {}
         self._ways = FormViewButtons()
         self._ways.asked.connect(self._show_way)
         self.diff = DiffView()
@@ -218,15 +219,12 @@ class AttributesPane(QWidget):
             ("writable", command("writable").label, partial(self.asked.emit, "writable")),
             ("save", command("save").label, partial(self.asked.emit, "save")),
         ):
-            button = QToolButton()
+            long = name in ("review", "save", "add", "writable")
+            button = TextButton() if long else QToolButton()
             button.setIcon(icon(command(name).icon if name not in ("add", "remove") else name))
-            button.setText(text)
+            button.setText(text if long else "")
             button.setToolTip(tip(text))
             button.setAccessibleName(text)
-            long = name in ("review", "save", "add", "writable")
-            button.setToolButtonStyle(
-                Qt.ToolButtonStyle.ToolButtonTextBesideIcon if long else Qt.ToolButtonStyle.ToolButtonIconOnly
-            )
             button.clicked.connect(lambda _=False, act=act: act())
             self._buttons[name] = button
             row.addWidget(button)

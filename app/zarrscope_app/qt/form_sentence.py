@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.form import words
 from zarrscope_app.presenters.form.view_models import EditState
 from zarrscope_app.qt.toolkit.core import Qt, Signal
 from zarrscope_app.qt.toolkit.widgets import QHBoxLayout, QToolButton, QWidget
@@ -30,7 +32,7 @@ class FormSentence(QWidget):
 
     def show_state(self, state: EditState) -> None:
         """Shows the sentence, and the button if there is a document to show."""
-        self.label.setText(state.sentence_apart)
+        self.label.setText(state.sentence_apart.replace(strings.READ_ONLY_FORM, words.READ_ONLY_TYPED))
         self.button.setText(literal(state.shows_document))
         self.button.setAccessibleName(state.shows_document)
         self.button.setVisible(bool(state.shows_document))

@@ -16,7 +16,8 @@ from .theme import icon
 
 _SHOWN = 15_000
 """Milliseconds for which the result of a job is shown; a failure is shown until the person has dismissed it."""
-_WIDEST = 420
+_SHARE = 0.6
+"""The most of the window's width for the text of a job."""
 
 
 class JobsBar(QWidget):
@@ -36,7 +37,6 @@ class JobsBar(QWidget):
         self._seen = 0
         """The last job whose result was shown, or need not be shown."""
         self.text = ElidedLabel()
-        self.text.setMaximumWidth(_WIDEST)
         self._bar = QProgressBar()
         self._bar.setFixedWidth(96)
         self._bar.setTextVisible(False)
@@ -97,6 +97,8 @@ class JobsBar(QWidget):
     def _paint(self, job: Job) -> None:
         running = job.state is JobState.RUNNING
         said = job.text or job.name if running else strings.ended(job.name, job.sentence, failed=False)
+        window = self.window()
+        self.text.setMaximumWidth(round(_SHARE * (window or self).width()))
         self.text.setText(said)
         self.text.setToolTip(tip("\n".join(part for part in (said, job.details) if part)))
         label = self._nodes.undo_label if self._nodes is not None and not running else ""

@@ -7,7 +7,7 @@ import numpy as np
 
 from zarrscope_app.presenters import Measurement, SlicePresenter
 from zarrscope_app.presenters.commands import LABELS
-from zarrscope_app.qt.toolkit.core import QPointF, QRectF, QSize
+from zarrscope_app.qt.toolkit.core import QPointF, QRectF, QSize, Qt
 from zarrscope_app.qt.toolkit.gui import QColor, QGuiApplication, QPainter, QPaintEvent, QPen, QPolygonF
 from zarrscope_app.qt.toolkit.widgets import (
     QFrame,
@@ -21,10 +21,12 @@ from zarrscope_app.qt.toolkit.widgets import (
 )
 
 from .follow import follow
-from .text import Label, tip
+from .text import ElidedLabel, Label, tip
 from .theme import Role, icon, mix, quiet
 
 _MOST_POINTS = 2000
+_MOST_WRAPPED = 4
+"""The most channels whose statistics may take several lines each; of more of them, what does not fit is cut off."""
 
 
 class MeasurePanel(QFrame):
@@ -88,10 +90,13 @@ class MeasurePanel(QFrame):
         while (item := self._rows.takeAt(0)) is not None:
             if (widget := item.widget()) is not None:
                 widget.deleteLater()
+        wrapped = len(found.rows) <= _MOST_WRAPPED
         for place, row in enumerate(found.rows):
-            self._rows.addWidget(Label(row.label), place, 0)
-            told = Label(row.text)
+            self._rows.addWidget(Label(row.label), place, 0, Qt.AlignmentFlag.AlignTop)
+            told = Label() if wrapped else ElidedLabel()
             told.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+            told.setWordWrap(wrapped)
+            told.setText(row.text)
             told.setToolTip(tip(row.text))
             self._rows.addWidget(told, place, 1)
         self.curves.show_measurement(found)

@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import re
 
-from zarrscope_app.qt.toolkit.core import Qt
-from zarrscope_app.qt.toolkit.gui import QFocusEvent, QMouseEvent
+from zarrscope_app.qt.toolkit.core import QSize, Qt
+from zarrscope_app.qt.toolkit.gui import QFocusEvent, QFont, QFontMetrics, QMouseEvent
 from zarrscope_app.qt.toolkit.widgets import QLineEdit
 
 _NUMBER = re.compile(r"(?<![\w.,])[+-]?(?:\d[\d.,]*|[.,]\d+)(?:[eE][+-]?\d+)?(?!\w)")
+
+
+_HINT = 17
+"""The number of letters "x" that Qt's preferred width of a line holds."""
 
 
 class NumberLine(QLineEdit):
@@ -22,6 +26,13 @@ class NumberLine(QLineEdit):
 
     _entered = False
     """Whether the mouse button is held that gave the line the keyboard focus."""
+
+    def sizeHint(self) -> QSize:
+        """The preferred size, which is the same in bold: else the columns of a form would move with its first edit."""
+        hint, plain = super().sizeHint(), QFont(self.font())
+        plain.setBold(False)
+        wider = self.fontMetrics().horizontalAdvance("x") - QFontMetrics(plain).horizontalAdvance("x")
+        return QSize(hint.width() - _HINT * wider, hint.height())
 
     def focusInEvent(self, event: QFocusEvent | None) -> None:
         assert event is not None

@@ -20,6 +20,7 @@ from zarrscope_app.qt.toolkit.widgets import (
 )
 
 from .text import Label
+from .text_button import TextButton
 from .theme import added, current_palette, fixed_font, icon, quiet, warning
 from .wrapping import WrappingRow
 
@@ -63,10 +64,9 @@ class DiffView(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.text = _DiffText()
-        copy = QToolButton()
+        copy = TextButton()
         copy.setIcon(icon("copy"))
         copy.setText(command("copy-commands").label)
-        copy.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         copy.clicked.connect(lambda: self.asked.emit("copy-commands"))
         close = QToolButton()
         close.setIcon(icon("close"))

@@ -10,7 +10,8 @@ from html import escape
 from typing import Any
 
 from zarrscope_app.presenters import strings
-from zarrscope_app.qt.toolkit.core import Qt
+from zarrscope_app.presenters.elision import shortened_facts
+from zarrscope_app.qt.toolkit.core import QSize, Qt
 from zarrscope_app.qt.toolkit.gui import QColor, QPainter, QPaintEvent
 from zarrscope_app.qt.toolkit.widgets import QLabel
 from zarrscope_app.qt.wrapped_rows import BREAK, with_breaks
@@ -55,14 +56,34 @@ class ElidedLabel(Label):
         """The colour of the text."""
         return self.palette().color(self.foregroundRole())
 
+    def minimumSizeHint(self) -> QSize:
+        # Qt's is the whole text, which would widen the window instead of being shortened.
+        least = self.fontMetrics().horizontalAdvance("…") * _LEAST_ELIDED
+        return QSize(min(least, self.sizeHint().width()), super().minimumSizeHint().height())
+
+    def shortened(self, width: int) -> str:
+        """The text as it is shown in this many pixels."""
+        return self.fontMetrics().elidedText(self.text(), self._mode, width)
+
     def paintEvent(self, event: QPaintEvent | None) -> None:
         place = self.contentsRect()
-        text = self.fontMetrics().elidedText(self.text(), self._mode, place.width())
+        text = self.shortened(place.width())
         painter = QPainter(self)
         painter.setPen(self.text_color())
         painter.drawText(place, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, text)
 
 
+class FactsLabel(ElidedLabel):
+    """A line of facts (strings.joined) of which the longest, which may be a sentence, is shortened: the others are
+    short words that mean nothing in part."""
+
+    def shortened(self, width: int) -> str:
+        """The text as it is shown in this many pixels."""
+        return shortened_facts(self.text(), self.fontMetrics().horizontalAdvance, width) or super().shortened(width)
+
+
+_LEAST_ELIDED = 4
+"""The least width of a shortened text, as a number of ellipses."""
 _LONG = 90
 """Lines of more characters are wrapped in a tooltip, which Qt does only for HTML."""
 

@@ -60,6 +60,7 @@ FOLDER_HAS_NONE = (
 )
 SAVE_OR_REVERT = "Save or revert the changes first; then the other view can be shown."
 READS_VALUES = "Reading the values from which the contrast of the channels follows …"
+READ_ONLY_TYPED = "Opened read-only. Type a new value: Save then opens it for writing and writes it."
 WAITS = "Opened read-only. Save opens it for writing and writes the typed text."
 WAITING_TEXTS = "Typed, waiting until it is open for writing:"
 WAITING_ACTS = "Chosen, waiting until it is open for writing:"
