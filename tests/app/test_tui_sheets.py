@@ -15,7 +15,7 @@ import terminal_hand
 import zarrscope
 from terminal_hand import Screen
 from zarrscope_app.presenters import EditStatus, strings
-from zarrscope_app.presenters.commands import COMMANDS, LABELS, TERMINAL_KEYS, key_sheet, terminal_keys
+from zarrscope_app.presenters.commands import COMMANDS, FOOTERS, LABELS, TERMINAL_KEYS, key_sheet, terminal_keys
 from zarrscope_app.presenters.strings_terminal import NOTHING_FOUND
 from zarrscope_app.tui.conflict import ConflictSheet
 from zarrscope_app.tui.form_keys import BEGINS
@@ -241,6 +241,11 @@ def test_keys_are_listed_as_they_are_typed() -> None:
     assert {key for key in listed if len(key) == 1 and key.isupper()} == {"N", "V"}
     quits = next(keys for keys, label in key_sheet(*TERMINAL_KEYS) if label == "Quit")
     assert quits == "q · Ctrl+C"
+
+
+@pytest.mark.parametrize("pane", ["tree", "image", "overview", "values", "chunks", "info", "problems"])
+def test_the_last_line_names_the_keys_of_the_tabs(pane: str) -> None:
+    assert "[ ] tab" in FOOTERS[pane], "the row of tabs has no room for them at 80 columns"
 
 
 def test_the_sheet_says_that_a_digit_begins_a_value() -> None:

@@ -420,14 +420,14 @@ TAB_KEYS = ("[ previous  ] next", "[ back  ] next", "] next")
 """The keys of a terminal that change the tab, the longest first; the bare keys looked like a checkbox."""
 
 FOOTERS = {
-    "tree": "←→↑↓ move, unfold  ⏎ show  / find  : commands  Tab pane  ? keys  q quit",
-    "image": "←→ step  ↑↓ axis  1-9 ^F show  a auto  v value  +- zoom  ? keys  q quit",
+    "tree": "←→↑↓ unfold  ⏎ show  / find  : commands  Tab pane  [ ] tab  ? keys  q quit",
+    "image": "←→ step  ↑↓ axis  1-9 ^F show  a auto  v value  +- zoom  [ ] tab  ? keys",
     "attributes": "⏎ edit  w view  n add  N name  c kind  x remove  u undo  d diff  ^S save  ?",
-    "overview": "←→↑↓ move  ⏎ open  F8 next  : commands  Tab pane  ? keys  q quit",
-    "values": "↑↓ rows  ←→ columns  w number format  Tab pane  ? keys  q quit",
+    "overview": "←→↑↓ move  ⏎ open  F8 next  : commands  Tab pane  [ ] tab  ? keys  q quit",
+    "values": "↑↓ rows  ←→ columns  w number format  Tab pane  [ ] tab  ? keys  q quit",
     "chunks": "↑↓ scroll  , next not stored  ; in the image  [ ] tab  ? keys  q quit",
-    "info": "↑↓ scroll  Tab pane  ? keys  q quit",
-    "problems": "^K check, stop, go on  ↑↓ move  ⏎ go there  Tab pane  ? keys  q quit",
+    "info": "↑↓ scroll  Tab pane  [ ] tab  ? keys  q quit",
+    "problems": "^K check, stop, go on  ↑↓ move  ⏎ go there  Tab pane  [ ] tab  ? keys",
     "input": "Enter accept  Esc cancel",
     "conflict": "d both sides, merge  m all mine  t all theirs  ⏎ edit  u undo  ? keys",
     "diff": "↑↓ scroll  s save  x discard  Esc back",
