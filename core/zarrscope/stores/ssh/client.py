@@ -31,17 +31,19 @@ from zarrscope.runtime.waits import waiting_for_lock
 from zarrscope.stores.network import network
 from zarrscope.stores.ssh.ahead import as_told, unpacked, worth_sending
 from zarrscope.stores.ssh.channels import Channels, ask_divided, shared_login
-from zarrscope.stores.ssh.connection import NotInstalled, SSHConnection, WaitCancelled, wait
+from zarrscope.stores.ssh.connection import NO_PYTHON, NOT_THERE, NotInstalled, SSHConnection, WaitCancelled, wait
 from zarrscope.stores.ssh.endings import ConnectionEnded
 from zarrscope.stores.ssh.frames import MessageFrame, range_told, rebuilt
 from zarrscope.stores.ssh.shares import JoinedShares, worth_sharing
 from zarrscope.stores.store import Store
 
 FAR_COMMAND = (
+    "exec sh -c '"
     "if command -v zarrscope >/dev/null 2>&1; then exec zarrscope serve --stdio; "
-    "elif python3 -c 'import zarrscope_app' >/dev/null 2>&1; then exec python3 -m zarrscope_app serve --stdio; "
-    "else exit 127; fi"
+    'elif python3 -c "import zarrscope_app" >/dev/null 2>&1; then exec python3 -m zarrscope_app serve --stdio; '
+    f"elif command -v python3 >/dev/null 2>&1; then exit {NOT_THERE}; else exit {NO_PYTHON}; fi'"
 )
+"""The command on the other machine. sh runs it, because the login shell may be one with another grammar: fish, tcsh."""
 _connections: dict[tuple[str, ...], Channels] = {}
 _users: dict[tuple[str, ...], int] = {}
 _opening = KeyedLocks()

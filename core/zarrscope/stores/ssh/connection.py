@@ -28,10 +28,13 @@ from zarrscope.runtime.answers import AnswerQueue
 from zarrscope.runtime.interrupts import LOOK_SECONDS, check
 from zarrscope.runtime.tuning import SSH_PIPE_BYTES
 from zarrscope.runtime.waits import waiting
-from zarrscope.stores.ssh.endings import ConnectionEnded, why_ended
+from zarrscope.stores.ssh.endings import ConnectionEnded, why_ended, why_not_started
 from zarrscope.stores.ssh.frames import MAGIC, PROTOCOL, FramePipe, MessageFrame, read_frame, rebuilt, write_frame
 
-NOT_THERE = 127
+NOT_THERE, NO_PYTHON = 127, 120
+"""The status of the remote command if zarrscope is not installed there, or not even Python."""
+_OF_SSH = 255
+"""The status of ssh if it failed itself; otherwise that of the remote command."""
 _END_SECONDS = 2.0
 """The most seconds that the remote process may take to end."""
 _LAST_WORDS = 20
@@ -108,7 +111,7 @@ class SSHConnection:
         """The messages of `post` that have not been sent yet."""
         self._ready: AnswerQueue[MessageFrame | None] = AnswerQueue()
         self.alive = True
-        self._greeting, self._sending = True, 0
+        self._greeting, self._sending, self._greeted = True, 0, False
         self._hearing = threading.Thread(target=self._hear, name="zarrscope-ssh-errors", daemon=True)
         self._hearing.start()
         threading.Thread(target=self._receive, name="zarrscope-ssh", daemon=True).start()
@@ -124,6 +127,7 @@ class SSHConnection:
         self._greeting = False
         if hello is None:
             raise self.ended()
+        self._greeted = True
         if hello.head.get("protocol") != PROTOCOL:
             raise Unsupported(
                 f"{self._host} has zarrscope {hello.head.get('version')}, which speaks another protocol",
@@ -216,6 +220,13 @@ class SSHConnection:
                 f"{self._host} said nothing for {self._timeout:g} seconds",
                 advice="Check the network, then try again. ZARRSCOPE_TIMEOUT sets this limit.",
             )
+        if code == NO_PYTHON:
+            return NotInstalled(
+                f"Neither zarrscope nor python3 was found on {self._host}",
+                feature="ssh",
+                advice="Install them there; or if they are installed, name the command that runs them: "
+                "ZARRSCOPE_FAR_COMMAND='module load zarrscope; exec zarrscope serve --stdio'",
+            )
         if code == NOT_THERE:
             return NotInstalled(
                 f"zarrscope is not installed on {self._host}",
@@ -224,7 +235,8 @@ class SSHConnection:
                 if from_index()
                 else f"Run on {self._host}, in a copy of the folder of zarrscope: python3 -m pip install --user ./",
             )
-        return why_ended(self._host, self._destination, self._said, self._printed)
+        began = self._greeted or code in (None, _OF_SSH)
+        return (why_ended if began else why_not_started)(self._host, self._destination, self._said, self._printed)
 
     def ask(
         self, head: Mapping[str, Any], body: bytes = b"", cancelled: Callable[[], bool] | None = None

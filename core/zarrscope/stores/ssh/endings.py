@@ -51,10 +51,24 @@ def why_ended(host: str, destination: Sequence[str], said: Sequence[str], printe
         )
     reason = (text or " ".join(printed.split()))[:_MOST_LETTERS].rstrip(".")
     if "Permission denied (" in text or "Too many authentication failures" in text:
-        advice = f"It must need no password: use a key and an agent. Try in a terminal: {trial}"
+        keys = "It must need no password: use a key and an agent; ssh-copy-id installs a key there."
+        advice = f"{keys} Try in a terminal: {trial}"
     else:
         advice = f"Check the address and the network. Try in a terminal: {trial}"
     return ConnectionEnded(f"The connection to {host} ended: {reason or 'ssh gives no reason'}", advice=advice)
+
+
+def why_not_started(host: str, destination: Sequence[str], said: Sequence[str], printed: str) -> ConnectionEnded:
+    """The error for a remote command that ended before it answered, although the login succeeded. Arguments as for
+    `why_ended`."""
+    lines = [line for line in said if line] or printed.split("\n")
+    traceback = any(line.startswith("Traceback") for line in lines)
+    reason = " ".join(" ".join(lines[-1:] if traceback else lines).split())[:_MOST_LETTERS].rstrip(".")
+    trial = shlex.join(["ssh", *destination, "zarrscope", "--version"])
+    return ConnectionEnded(
+        f"zarrscope did not start on {host}: {reason or 'no reason was given'}",
+        advice=f"Both sides need the same version. Try in a terminal: {trial}",
+    )
 
 
 def _command_in(said: Sequence[str]) -> str:
