@@ -97,6 +97,23 @@ def test_typing_copies_a_long_text_once_for_all_keys(qtbot: Any) -> None:
 
 
 @pytest.mark.needs("qt", "display")
+@pytest.mark.parametrize("start", ["", "{\n\n"])
+def test_of_a_very_long_line_only_what_fills_the_view_is_laid_out_at_first(qtbot: Any, start: str) -> None:
+    from zarrscope_app.qt.long_text import LINE, LongText
+
+    editor = LongText()
+    qtbot.addWidget(editor)
+    text = f"{start}[" + "123, " * (4 * LINE) + "4]\n\n"
+    editor.show_text(text, json_text.shape_of(text))
+    assert editor.filling
+    assert len(editor.toPlainText()) <= LINE
+    lines = editor.line_count()
+    qtbot.waitUntil(lambda: not editor.filling, timeout=MILLISECONDS)
+    assert editor.blockCount() == lines, "the margin of the numbers has had its width from the beginning"
+    assert editor.content() == text
+
+
+@pytest.mark.needs("qt", "display")
 def test_keys_in_a_line_with_soft_breaks_copy_nothing(qtbot: Any) -> None:
     from qtpy.QtCore import Qt
 

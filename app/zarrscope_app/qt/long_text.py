@@ -111,8 +111,9 @@ def _whole(units: str, at: int) -> int:
     return at - (at < len(units) and "\ud800" <= units[at - 1 : at] <= "\udbff")
 
 
-def _softly_broken(text: str) -> str:
-    """The text with soft breaks in lines of more than LINE units, after commas where there are some."""
+def _softly_broken(text: str) -> tuple[str, int]:
+    """The text with soft breaks in lines of more than LINE units, after commas where there are some; and their
+    number."""
     parts, begin, at = [], 0, 0
     while len(text) - at > LINE:
         if end := text.rfind("\n", at, at + LINE + 1) + 1:  # short lines are passed over together
@@ -122,7 +123,12 @@ def _softly_broken(text: str) -> str:
         at = comma + 1 if comma >= 0 else _whole(text, at + LINE)
         parts.append(text[begin:at])
         begin = at
-    return _SOFT.join([*parts, text[begin:]])
+    return (_SOFT.join([*parts, text[begin:]]), len(parts)) if parts else (text, 0)
+
+
+def _as_it_is(text: str) -> tuple[str, int]:
+    """As `_softly_broken`, for a text without soft breaks."""
+    return text, 0
 
 
 @dataclass
@@ -304,15 +310,15 @@ class LongText(QPlainTextEdit):
         middle = text[start : len(text) - end]
         changed = max(len(middle), len(old) - start - end)
         breaks = _MARK not in text
-        put = _softly_broken if breaks else str
+        put = _softly_broken if breaks else _as_it_is
         if self.filling or changed > _MOST_CHANGED or (was_soft and not breaks):
-            made = put(_units(text))
-            self.soft = _SOFT in made and breaks
-            self._fill(made, shape.lines if shape is not None and not self.soft else made.count("\n") + 1)
+            made, number = put(_units(text))
+            self.soft = number > 0
+            self._fill(made, number + (shape.lines if shape is not None else text.count("\n") + 1))
         else:
-            made = put(_units(middle))
+            made, number = put(_units(middle))
             first, last = self._position(start), self._position(len(old) - end)
-            self.soft = was_soft or (_SOFT in made and breaks)
+            self.soft = was_soft or number > 0
             self._replace(first, last, made)
         self._unbroken = text
         self._settle()
@@ -332,7 +338,7 @@ class LongText(QPlainTextEdit):
         self.setTextCursor(cursor)
 
     def _fill(self, text: str, lines: int) -> None:
-        self._filled = _whole(text, len(text[:PIECE]))
+        self._filled = _whole(text, len(text[: LINE if self.soft else PIECE]))  # a softly broken line fills the view
         self._wanted = None
         self._content = text
         self._typed.clear()
