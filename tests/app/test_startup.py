@@ -303,3 +303,24 @@ def test_the_names_of_the_toolkit_are_those_of_qtpy(name: str) -> None:
     shared = {each for each in vars(ours) if each[0] in "QS" and each in vars(theirs)}
     assert "QSvgRenderer" in shared or len(shared) > 50
     assert all(getattr(ours, each) is getattr(theirs, each) for each in shared)
+
+
+def test_the_first_address_that_is_typed_into_a_window_imports_nothing_for_addresses(store: Path) -> None:
+    """Its import takes 9 ms, in which the window shows nothing."""
+    code = f"""
+import sys
+from zarrscope.runtime.threads import Mailbox
+from zarrscope_app.presenters import Workspace
+mailbox, ended = Mailbox(), []
+workspace = Workspace(lambda call: mailbox(lambda: (call(), ended.append(call))))
+assert "zarrscope.stores.address_text" not in sys.modules
+workspace.prepare()
+mailbox.run_until(lambda: ended, 120)
+assert "zarrscope.stores.address_text" in sys.modules
+known = {{*sys.modules}}
+workspace.open({str(store)!r})
+print(*(name for name in {{*sys.modules}} - known if name.startswith("zarrscope.stores.address")))
+workspace.close_all()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=240, check=True)
+    assert done.stdout.split() == []

@@ -52,6 +52,8 @@ def main(
         window.open(url, writable, follow_links, missing_is_fill)
     if view is not None:
         window.workspace.show_view(view, urls[0] if urls else None)
+    if not urls:
+        window.workspace.prepare()
     if ours:
         tune_interpreter()
     return int(application.exec())

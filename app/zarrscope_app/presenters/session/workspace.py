@@ -12,6 +12,7 @@ from psygnal import Signal
 
 from zarrscope.errors.confidential import public, without_numbers
 from zarrscope.model.frozen import frozen
+from zarrscope.runtime.threads import shared
 from zarrscope.stores.address import absolute_address
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.coalesce import Post
@@ -122,6 +123,12 @@ class Workspace:
     def drop(self, urls: Sequence[str]) -> None:
         """Opens places that were dropped on the window. Of one that is no Zarr, only the error stays."""
         self._drops = [*(drop for drop in self._drops if not drop.ended), Drop(self, urls)]
+
+    def prepare(self) -> None:
+        """Loads in the background what the first `open` would load, for a host that waits for an address: patterns of
+        addresses are compiled, for example, and a thread is started."""
+        owner = shared().owner(self._post)
+        owner.fetch(partial(absolute_address, os.curdir), lambda _: owner.close())
 
     def open(
         self, url: str, *, writable: bool = False, follow_links: bool = False, missing_is_fill: bool = False
