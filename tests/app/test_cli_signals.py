@@ -195,8 +195,10 @@ def test_nothing_is_written_after_an_interrupted_conversion_has_ended(source: Pa
         while process.poll() is None and len(list(to.rglob("*"))) <= seen + 20 and time.monotonic() < end:
             time.sleep(0.001)
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=60)
+        _, told = process.communicate(timeout=60)
         ended.add(process.returncode)
+        if process.returncode:
+            assert told.strip() == b"zarrscope: Interrupted. Run the same command again to go on.", "one line"
         state = {path: path.stat().st_mtime_ns for path in to.rglob("*")}
         time.sleep(0.05)
         assert state == {path: path.stat().st_mtime_ns for path in to.rglob("*")}

@@ -158,15 +158,14 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 
 def interrupted(error: BaseException) -> int:
-    """Reports the interruption on stderr. Returns 128 plus the number of the signal, or 1 after --timeout."""
-    if sentence := timed_out():
-        with suppress(OSError):
-            say(sentence)
-        return EXIT_FAILED
-    number = getattr(error if isinstance(error, KeyboardInterrupt) else error.__cause__, "signal", signal.SIGINT)
+    """Reports the interruption on stderr, in one line. Returns 128 plus the number of the signal, or 1 after
+    --timeout."""
+    source = error if isinstance(error, KeyboardInterrupt) else error.__cause__
+    notes = getattr(source, "__notes__", ())
+    sentence = timed_out()
     with suppress(OSError):  # the terminal may be gone
-        say("Interrupted.")
-    return 128 + int(number)
+        say(" ".join([sentence or "Interrupted.", *notes]))
+    return EXIT_FAILED if sentence else 128 + int(getattr(source, "signal", signal.SIGINT))
 
 
 def _explain(error: Exception) -> int:

@@ -310,8 +310,8 @@ def _tell_result(told: dict[str, Any], as_json: bool, work: Callable[[_Bar | Non
     bar = _Bar() if sys.stderr.isatty() else None
     try:
         result = work(bar)
-    except KeyboardInterrupt:
-        say("Stopped. Run the same command again to go on.")
+    except KeyboardInterrupt as error:
+        error.add_note("Run the same command again to go on.")
         raise
     finally:
         if bar is not None:
