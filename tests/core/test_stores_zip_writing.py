@@ -187,6 +187,25 @@ def test_a_failed_write_leaves_the_file_as_it_was(tmp_path: Path, monkeypatch: p
     assert by_zipfile(path.read_bytes()) == SMALL | {"c/1/0": LARGE}
 
 
+@pytest.mark.parametrize("comment", [b"", b"1", b"12", b"123"])
+def test_the_next_write_removes_what_a_killed_erasure_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, comment: bytes
+) -> None:
+    """Zeros in front of the new directory were taken for bytes of another program, and every write was refused."""
+    path = filled(tmp_path / "x.zip", SMALL, comment)
+    before = path.read_bytes()
+    store = ZipStore(path, writable=True)
+    writes = recorded(monkeypatch, lambda: store.erase("c/0/1"))
+    store.close()
+    for state in states(before, writes, 6):
+        path.write_bytes(state)
+        found = by_store(path)
+        with_next = ZipStore(path, writable=True, sync=False)
+        with_next.set("new", b"1")
+        with_next.close()
+        assert by_zipfile(path.read_bytes()) == found | {"new": b"1"}
+
+
 def test_what_follows_an_archive_and_is_not_ours_stays(tmp_path: Path) -> None:
     path = filled(tmp_path / "x.zip", SMALL)
     path.write_bytes(path.read_bytes() + b"a signature")

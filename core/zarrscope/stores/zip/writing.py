@@ -51,7 +51,9 @@ STEP = REACH - 32
 LONGEST = 30_000
 """A directory of more bytes is not copied between the entries of a long write (see above)."""
 _LEFT = (LOCAL, CENTRAL, END, END64, bytes(4))
-"""The first bytes that an interrupted write can have left after the end of an archive."""
+"""The first bytes that an interrupted write can have left after the end of an archive, behind its padding."""
+_MOST_PADDING = 3
+"""The most bytes, all zero, in front of a directory that begins at a later offset (`_aligned`)."""
 _PERMISSIONS = 0o100644 << 16
 
 Order: TypeAlias = Callable[[Sequence[ArchiveMember]], Sequence[ArchiveMember]]
@@ -88,8 +90,9 @@ def append_entries(
 
 def _remove_left(handle: int, old: Directory) -> None:
     """Removes the bytes that a killed writer left after the end of the archive."""
-    begun = read_at(handle, old.stop, 4)
-    if not any(mark.startswith(begun) for mark in _LEFT):
+    found = read_at(handle, old.stop, _MOST_PADDING + 4)
+    begun = [found[padding : padding + 4] for padding in range(_MOST_PADDING + 1) if not any(found[:padding])]
+    if not any(mark.startswith(first) for mark in _LEFT for first in begun):
         raise Refused(
             "The file has other bytes after the end of the archive",
             advice="zarrscope repack makes an archive without them.",
