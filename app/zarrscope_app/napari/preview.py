@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from qtpy.QtCore import Qt
+from qtpy.QtGui import QTextOption
 from qtpy.QtWidgets import QDialog, QDialogButtonBox, QPlainTextEdit, QVBoxLayout, QWidget
 
 from zarrscope_app.presenters import strings
@@ -38,7 +39,8 @@ class PreviewDialog(QDialog):
         self.plan = QPlainTextEdit("\n".join(lines))
         self.plan.setReadOnly(True)
         self.plan.setFont(fixed_font())
-        self.plan.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+        self.plan.setLineWrapMode(QPlainTextEdit.LineWrapMode.WidgetWidth)
+        self.plan.setWordWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)  # paths are long words
         self.plan.setAccessibleName(LABELS["plan"])
         buttons = QDialogButtonBox()
         cancel = buttons.addButton(strings.CANCEL, QDialogButtonBox.ButtonRole.RejectRole)

@@ -28,7 +28,7 @@ from zarrscope_app.qt.toolkit.gui import (
 )
 from zarrscope_app.qt.toolkit.widgets import QSizePolicy, QWidget
 
-from .theme import mix, warning
+from .theme import current_palette, mix, warning
 
 _LARGEST, SMALLEST = 240.0, 8.0
 """The most and the fewest pixels along the longer and the shorter side of a cell."""
@@ -141,13 +141,13 @@ class MapWidget(QWidget):
         if found.cells is None or found.shades is None:
             return
         painter = QPainter(self)
-        base, text = self.palette().base().color(), self.palette().text().color()
-        accent = self.palette().highlight().color()
+        palette = current_palette()  # napari's style sheet makes the accent of the widget's own grey
+        base, text, accent = palette.base().color(), palette.text().color(), palette.highlight().color()
         high, wide = self._cell()
         rows, columns = found.cells.shape
         self._paint_stored(painter, base, accent, QRectF(0, 0, columns * wide, rows * high))
         for state, pattern in _PATTERNS.items() if rows * columns <= _MANY_CELLS else ():
-            color = {FAILED: warning(self.palette()), LOADING: accent}.get(state, mix(base, text, 0.35))
+            color = {FAILED: warning(palette), LOADING: accent}.get(state, mix(base, text, 0.35))
             brush = hatching(color, pattern)
             for row, column in np.argwhere(found.cells == state).tolist():
                 painter.fillRect(QRectF(column * wide, row * high, wide, high), brush)

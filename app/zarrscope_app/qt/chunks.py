@@ -159,7 +159,8 @@ class ChunksPane(QWidget):
         top = self._top = WrappingRow()
         top.setSpacing(6)
         top.at_right = self.whole
-        for widget in (self.level, self.rows, self.columns, self.coloring, self.whole, refresh):
+        self._times = Label("×")
+        for widget in (self.level, self.rows, self._times, self.columns, self.coloring, self.whole, refresh):
             top.addWidget(widget)
         self.map = MapWidget()
         self.map.picked.connect(lambda row, column: self._tell("choose", row, column))
@@ -290,6 +291,7 @@ class ChunksPane(QWidget):
         for combo, axis in ((self.rows, state.row_axis), (self.columns, state.column_axis)):
             fill(combo, state.axes, state.axes.index(axis) if axis in state.axes else -1)
             combo.setVisible(len(state.axes) > 1)
+        self._times.setVisible(len(state.axes) > 1 and bool(self._refresh.text()))  # it would end a line of a dock
         self.coloring.setVisible(state.cells is not None)
         self.coloring.setCurrentIndex([id for id, _ in COLORINGS].index(state.colored_by))
         self._show_fixed(state)
@@ -320,8 +322,8 @@ class ChunksPane(QWidget):
         self.check.setVisible(chosen is not None)
         self.check.setText(strings.RETRY if chosen is not None and chosen.failed else LABELS["chunk-check"])
         used = [] if state.cells is None else np.unique(state.cells).tolist()
-        accent = self.palette().highlight().color()
-        inks = {PRESENT: accent, PARTLY: accent, LOADING: accent, FAILED: warning(self.palette())}
+        accent = current_palette().highlight().color()
+        inks = {PRESENT: accent, PARTLY: accent, LOADING: accent, FAILED: warning(current_palette())}
         told = (
             f"<span style='color: {inks[code].name()}'>{_SIGNS[code]}</span>&nbsp;{LEGEND[code]}"
             if code in inks
@@ -343,11 +345,11 @@ class ChunksPane(QWidget):
 
     def _ramp(self, state: ChunkMap) -> Iterator[str]:
         """The part of the legend about the colours: the values of some of them, if the stored chunks differ."""
-        base, accent = self.palette().base().color(), self.palette().highlight().color()
+        base, accent = current_palette().base().color(), current_palette().highlight().color()
         for share, told in state.scale:
             ink = mix(base, accent, PALEST + (1 - PALEST) * share)
             before = "" if share else f"{LEGEND[PRESENT]} &nbsp; "
-            yield f"{before}<span style='color: {ink.name()}'>{_SIGNS[PRESENT]}</span>&nbsp;{told}"
+            yield f"{before}<span style='color: {ink.name()}'>{_SIGNS[PRESENT]}</span>&nbsp;<nobr>{told}</nobr>"
 
     def _show_fixed(self, state: ChunkMap) -> None:
         names = [name for name, _, _ in state.fixed]

@@ -1,0 +1,54 @@
+"""Faults of the dock and its dialogs that were seen in screenshots, in napari's light and dark themes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import zarrscope
+from contracts.slides import image
+from napari_hand import Hand
+
+pytestmark = pytest.mark.needs("qt", "display")
+
+
+def test_no_line_of_a_preview_needs_sideways_scrolling(qtbot: Any) -> None:
+    from zarrscope_app.napari.preview import PreviewDialog
+
+    path = "/labels/" + "cells-of-the-third-passage-" * 6 + "/0"
+    dialog = PreviewDialog("", "", [f"{path}: 349 elements in 1 chunk, from the level above (nearest)"], "", int, int)
+    qtbot.addWidget(dialog)
+    dialog.show()
+    sideways: Any = dialog.plan.horizontalScrollBar()
+    qtbot.waitUntil(lambda: dialog.plan.blockBoundingRect(dialog.plan.firstVisibleBlock()).height() > 0, timeout=60_000)
+    assert sideways.maximum() == 0
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_chunks_have_the_accent_of_the_theme(hand: Hand, tmp_path: Path, theme: str) -> None:
+    """They were grey on grey: napari's style sheet sets a grey accent."""
+    from zarrscope_app.qt.theme import current_palette
+
+    image(tmp_path / "a.zarr", ("DAPI",))
+    with zarrscope.open(str(tmp_path / "a.zarr"), "r+") as h:
+        level: Any = h["/0"]
+        level[...] = np.arange(level.size, dtype="u1").reshape(level.shape)  # chunks of unlike sizes would be paler
+    hand.viewer.theme = theme
+    hand.dock.open(str(tmp_path / "a.zarr"))
+    hand.wait(lambda: hand.dock.session is not None and hand.dock.session.node is not None)
+    hand.dock.show_tab("chunks")
+    pane: Any = hand.dock.tabs.pages["chunks"]
+    hand.wait(lambda: pane.map.isVisible() and pane._presenter.state.cells is not None)
+    accent = current_palette().highlight().color()
+    assert accent.saturation() > 60
+
+    def is_painted() -> bool:
+        drawn = pane.map.grab().toImage()
+        colors = [drawn.pixelColor(drawn.width() // 4, y) for y in range(4, drawn.height(), 7)]
+        return any(abs(one.hue() - accent.hue()) < 20 and one.saturation() > 30 for one in colors)
+
+    hand.wait(is_painted)
+    assert not pane._times.isVisible(), "a sign at the end of a line"
