@@ -119,3 +119,41 @@ def test_the_result_of_a_job_has_more_than_half_of_the_status_bar(qtbot: Any, tm
     qtbot.waitUntil(lambda: window.jobs_bar.isVisible() and said in text.text(), timeout=WAIT)
     qtbot.waitUntil(lambda: text.width() > 600, timeout=WAIT)
     assert window.width() == 1200
+
+
+def test_the_form_follows_a_theme_that_changes_while_it_is_open(qtbot: Any, tmp_path: Path) -> None:
+    """Notes, headings and findings kept the grey of the light theme, and the marks between the parts of the path their
+    black: nothing of it could be seen any more."""
+    from qtpy.QtGui import QColor, QPalette
+    from qtpy.QtWidgets import QApplication
+
+    from zarrscope_app.qt.text import IconLabel
+    from zarrscope_app.qt.theme import is_dark
+
+    place = tmp_path / "shelf"
+    image(place / "a.zarr", ("DAPI",))
+    window, session = opened(qtbot, place)
+    session.select("/a.zarr")
+    qtbot.waitUntil(lambda: session.state.path == "/a.zarr" and not session.state.selecting, timeout=WAIT)
+    session.set_tab("attributes")
+    form, findings = window.form.sections, window.form.findings
+    qtbot.waitUntil(lambda: "size/1" in form.editors and bool(findings.rows), timeout=WAIT)
+    (arrow,) = window.address.findChildren(IconLabel)
+    application: Any = QApplication.instance()
+    before = QPalette(application.palette())
+
+    def shades() -> list[int]:
+        """The lightness of a note of the form, of a finding and of the mark in the path."""
+        note = next(one for one in form._notes.values() if one.text()).palette().color(QPalette.ColorRole.WindowText)
+        told = findings.rows[0].layout().itemAt(findings.rows[0].layout().count() - 1).widget()
+        drawn = arrow.pixmap().toImage()
+        ink = max((drawn.pixelColor(x, y) for x in range(10) for y in range(10)), key=lambda one: one.alpha())
+        return [note.lightness(), told.palette().color(QPalette.ColorRole.WindowText).lightness(), ink.lightness()]
+
+    try:
+        for dark in (False, True, False):
+            application.setPalette(QPalette(QColor(40, 40, 40) if dark else QColor(240, 240, 240)))
+            assert is_dark(application.palette()) is dark
+            qtbot.waitUntil(lambda dark=dark: all((one > 128) is dark for one in shades()), timeout=WAIT)
+    finally:
+        application.setPalette(before)

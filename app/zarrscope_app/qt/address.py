@@ -20,7 +20,7 @@ from zarrscope_app.qt.toolkit.widgets import (
     QWidget,
 )
 
-from .text import FactsLabel, Label, literal, tip
+from .text import FactsLabel, IconLabel, literal, tip
 from .theme import Role, icon
 
 
@@ -45,8 +45,8 @@ def take_drag(event: QDropEvent) -> None:
 class AddressLine(QWidget):
     """The address of the displayed hierarchy: a person can read it, click its parts, or type another address.
 
-    `entered(text)`: an address was typed; `went(path)`: a part of the path was clicked; `asked(command)`: back or
-    forward.
+    `entered(text)`: an address was typed; `went(path)`: a part of the path was clicked; `asked(command)`: back,
+    forward, or a step in a collection.
     """
 
     entered = Signal(str)
@@ -82,6 +82,17 @@ class AddressLine(QWidget):
         self._stack.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self._stack.setFixedHeight(self.line.sizeHint().height() + 4)
         row.addWidget(self._stack, 1)
+        self.steps = {"previous-image": QToolButton(), "next-image": QToolButton()}
+        """The buttons that step through a plate, a well or a series, while such a node is displayed."""
+        for name, button in self.steps.items():
+            found = command(name)
+            button.setArrowType(Qt.ArrowType.RightArrow if name == "next-image" else Qt.ArrowType.LeftArrow)
+            button.setAutoRaise(True)
+            button.setToolTip(f"{found.label} ({found.keys[0]})")
+            button.setAccessibleName(found.label)
+            button.clicked.connect(lambda _=False, name=name: self.asked.emit(name))
+            button.hide()
+            row.addWidget(button)
         self.facts = FactsLabel()
         self.facts.setContentsMargins(8, 0, 0, 0)
         row.addWidget(self.facts)
@@ -101,6 +112,12 @@ class AddressLine(QWidget):
             self._stack.setCurrentWidget(self.line)
         elif not self.line.hasFocus():
             self._stack.setCurrentWidget(self._trail)
+
+    def show_neighbours(self, neighbours: tuple[bool, bool] | None) -> None:
+        """Shows whether one can step back and on through a collection; None: the node is in none."""
+        for button, leads in zip(self.steps.values(), neighbours or (False, False), strict=True):
+            button.setVisible(neighbours is not None)
+            button.setEnabled(leads)
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:
         super().resizeEvent(event)
@@ -175,8 +192,7 @@ class _Trail(QFrame):
         most = 40 if len(crumbs) > 1 else 100  # a place that did not open shows its whole address
         for place, (label, path) in enumerate(shown):
             if place:
-                gap = Label()
-                gap.setPixmap(icon("forward").pixmap(10, 10))
+                gap = IconLabel(icon("forward"), 10)
                 self._parts.append(gap)
                 self._row.addWidget(gap)
             button = QToolButton()

@@ -21,8 +21,8 @@ from zarrscope_app.qt.toolkit.widgets import (
     QWidget,
 )
 
-from .text import ElidedLabel, Label, literal, tip
-from .theme import current_palette, quiet, signal, warning
+from .text import ElidedLabel, IconLabel, Label, literal, tip
+from .theme import quiet, signal, warning
 
 _ROWS = 4.5
 """Visible findings; half a row shows that there are more."""
@@ -143,16 +143,12 @@ class FindingsView(QWidget):
         line = QHBoxLayout(row)
         line.setContentsMargins(0, 0, 0, 0)
         line.setSpacing(6)
-        sign = Label()
         severity = SIGNS[finding.severity]
-        sign.setPixmap(signal(severity.icon).pixmap(14, 14))
+        sign = IconLabel(signal(severity.icon), 14)
         sign.setToolTip(tip(severity.name))
         sign.setAccessibleName(severity.name)
         text.setToolTip(tip(finding.details))
-        palette = text.palette()
-        colour = warning(current_palette()) if finding.wrong else quiet(current_palette(), 0.8)
-        palette.setColor(palette.ColorRole.WindowText, colour)
-        text.setPalette(palette)
+        text.set_ink(warning if finding.wrong else partial(quiet, strength=0.8))
         go = self._button(LABELS["go-to-field"], finding)
         go.clicked.connect(partial(self.located.emit, finding.pointer))
         line.addWidget(sign)

@@ -213,8 +213,6 @@ class JsonForm(QWidget):
 
     def _tell(self, line: int, sentence: str) -> None:
         self.text.mark(line)
-        palette = self.fault.palette()
-        palette.setColor(palette.ColorRole.WindowText, warning(current_palette()))
-        self.fault.setPalette(palette)
+        self.fault.set_ink(warning)
         self.fault.setText(sentence)
         self.fault.setVisible(bool(sentence))

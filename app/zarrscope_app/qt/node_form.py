@@ -32,7 +32,7 @@ from zarrscope_app.qt.toolkit.widgets import (
 
 from .check_box import CheckBox
 from .text import Label, literal
-from .theme import Role, current_palette, fixed_font, quiet, warning
+from .theme import fixed_font, quiet, warning
 
 _WIDTH, _PLAN_LINES = 640, 6
 
@@ -84,10 +84,7 @@ class FieldRow(QWidget):
         """Shows hint and error of the field; the typed text stays."""
         self.hint.setText(field.error or field.hint)
         self.hint.setVisible(bool(field.error or field.hint))
-        palette = self.palette()
-        color = warning(current_palette()) if field.error else quiet(current_palette())
-        palette.setColor(Role.WindowText, color)
-        self.hint.setPalette(palette)
+        self.hint.set_ink(warning if field.error else quiet)
 
     def _browse(self) -> None:
         assert isinstance(self.editor, QLineEdit)
@@ -211,10 +208,7 @@ class NodeDialog(QDialog):
         self.mark.setText(state.final or state.undo)
         for label in (self.sentence, self.mark):
             label.setHidden(not label.text())  # an empty label takes a line, but states no height
-        palette = self.palette()
-        color = warning(current_palette()) if state.final else quiet(current_palette())
-        palette.setColor(Role.WindowText, color)
-        self.mark.setPalette(palette)
+        self.mark.set_ink(warning if state.final else quiet)
         font = self.font()
         font.setBold(bool(state.final))
         self.mark.setFont(font)

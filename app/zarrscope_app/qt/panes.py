@@ -36,7 +36,7 @@ from zarrscope_app.qt.toolkit.widgets import (
 from . import kept_lock
 from .check_box import CheckBox
 from .chunks import fill
-from .text import Label, literal, tip
+from .text import IconLabel, Label, literal, tip
 from .theme import current_palette, fixed_font, icon, link_color, quiet
 
 _ROWS = 100_000
@@ -158,6 +158,8 @@ class ValuesPane(QWidget):
             combo.setAccessibleName(LABELS[name])
             combo.setToolTip(LABELS[name])
             top.addWidget(combo)
+        self._times = Label("×")
+        top.insertWidget(1, self._times)
         for combo in (self.rows, self.columns):
             combo.activated.connect(self._axes_chosen)
         self.format.activated.connect(self._format_chosen)
@@ -250,6 +252,7 @@ class ValuesPane(QWidget):
         for combo, texts, text in ((self.rows, state.axes, state.row_title), (self.columns, across, chosen)):
             fill(combo, texts, texts.index(text) if text in texts else -1)
             combo.setVisible(len(texts) > 1)
+        self._times.setVisible(len(state.axes) > 1)
         fill(self.format, state.formats, state.formats.index(state.format) if state.formats else -1)
         self.format.setVisible(bool(state.rows) and state.numbers)
 
@@ -439,8 +442,7 @@ class WelcomePane(QWidget):
         font = sentence.font()
         font.setPointSizeF(font.pointSizeF() * 1.2)
         sentence.setFont(font)
-        mark = Label()
-        mark.setPixmap(icon("zarrscope").pixmap(48, 48))
+        mark = IconLabel(icon("zarrscope"), 48)
         mark.setAlignment(Qt.AlignmentFlag.AlignCenter)
         row = QHBoxLayout()
         row.addStretch(1)

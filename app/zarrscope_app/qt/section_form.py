@@ -17,14 +17,13 @@ from zarrscope_app.presenters import EditPresenter, EditStatus, Field, strings
 from zarrscope_app.presenters.commands import command
 from zarrscope_app.presenters.form.view_models import EditState, FormRow, FormSection
 from zarrscope_app.qt.toolkit.core import QCoreApplication, QEvent, QObject, QSignalBlocker, Qt, QTimer, Signal
-from zarrscope_app.qt.toolkit.gui import QFocusEvent, QKeyEvent, QPalette, QResizeEvent
+from zarrscope_app.qt.toolkit.gui import QFocusEvent, QKeyEvent, QResizeEvent
 from zarrscope_app.qt.toolkit.widgets import (
     QApplication,
     QFrame,
     QHBoxLayout,
     QLineEdit,
     QScrollArea,
-    QToolButton,
     QVBoxLayout,
     QWidget,
 )
@@ -35,7 +34,8 @@ from .found_frame import FoundFrame
 from .number_line import NumberLine
 from .section_lines import SectionLines
 from .text import Label, tip
-from .theme import current_palette, quiet, warning
+from .text_button import TextButton
+from .theme import quiet, warning
 from .undo_keys import UndoKeys
 
 _WIDTHS = {"number": (64, 88), "colour": (88, 96), "choice": (128, 144), "date": (96, 168)}
@@ -294,7 +294,7 @@ class SectionFormWidget(QScrollArea):
         line.setSpacing(8)
         line.addWidget(title)
         if section.command:
-            button = QToolButton()
+            button = TextButton()
             button.setText(command(section.command).label)
             button.setToolTip(tip(command(section.command).label))
             button.clicked.connect(partial(self.asked.emit, section.command))
@@ -436,10 +436,7 @@ class SectionFormWidget(QScrollArea):
         note.setVisible(bool(section.notes))
 
     def _tell(self, label: Label, text: str, wrong: bool) -> None:
-        palette = QPalette(self.palette())
-        colour = warning(current_palette()) if wrong else quiet(current_palette())
-        palette.setColor(QPalette.ColorRole.WindowText, colour)
-        label.setPalette(palette)
+        label.set_ink(warning if wrong else quiet)
         label.setText(text)
 
     # ---------------------------------------------------------------- typing

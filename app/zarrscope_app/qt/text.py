@@ -6,19 +6,27 @@ Every label of this application is a `Label`; other widgets pass text from a fil
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from html import escape
 from typing import Any
 
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.elision import shortened_facts
-from zarrscope_app.qt.toolkit.core import QSize, Qt
-from zarrscope_app.qt.toolkit.gui import QColor, QPainter, QPaintEvent
+from zarrscope_app.qt.theme import Role, current_palette
+from zarrscope_app.qt.toolkit.core import QEvent, QSize, Qt
+from zarrscope_app.qt.toolkit.gui import QColor, QIcon, QPainter, QPaintEvent, QPalette
 from zarrscope_app.qt.toolkit.widgets import QLabel
 from zarrscope_app.qt.wrapped_rows import BREAK, with_breaks
 
+Ink = Callable[[QPalette], QColor]
+"""A colour of text, mixed from a palette."""
+
 
 class Label(QLabel):
-    """A label that never shows HTML."""
+    """A label that never shows HTML. With an `ink` its text has that colour of the current theme, also when the desktop
+    changes to another theme."""
+
+    _ink: Ink | None = None
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__()
@@ -28,6 +36,35 @@ class Label(QLabel):
                 self.setText(argument)
             else:
                 self.setParent(argument)
+
+    def set_ink(self, ink: Ink) -> None:
+        """Gives the text a colour that is mixed from the palette."""
+        self._ink = ink
+        self._color()
+
+    def changeEvent(self, event: QEvent | None) -> None:
+        super().changeEvent(event)
+        if event is not None and event.type() == QEvent.Type.PaletteChange:
+            self._color()
+
+    def _color(self) -> None:
+        """Colours the text and whatever else comes from the palette."""
+        if self._ink is not None and (color := self._ink(current_palette())) != self.palette().color(Role.WindowText):
+            palette = QPalette(self.palette())
+            palette.setColor(Role.WindowText, color)
+            self.setPalette(palette)
+
+
+class IconLabel(Label):
+    """A label that shows an icon in the colours of the current theme."""
+
+    def __init__(self, shown: QIcon, side: int) -> None:
+        super().__init__()
+        self._shown, self._side = shown, side
+        self._color()
+
+    def _color(self) -> None:
+        self.setPixmap(self._shown.pixmap(self._side, self._side))
 
 
 class WrappedLabel(Label):
