@@ -88,7 +88,7 @@ class AddressLine(QWidget):
             found = command(name)
             button.setArrowType(Qt.ArrowType.RightArrow if name == "next-image" else Qt.ArrowType.LeftArrow)
             button.setAutoRaise(True)
-            button.setToolTip(f"{found.label} ({found.keys[0]})")
+            button.setToolTip(tip(f"{found.label} ({found.keys[0]})"))
             button.setAccessibleName(found.label)
             button.clicked.connect(lambda _=False, name=name: self.asked.emit(name))
             button.hide()

@@ -18,6 +18,7 @@ from zarrscope_app.presenters.image.linking import shared_link
 from zarrscope_app.presenters.session.actions import (
     can_undo,
     choose_axis_key,
+    neighbours,
     open_name,
     perform,
     review,
@@ -228,6 +229,7 @@ class Window(QMainWindow):
             self._shown = None
             self.menus.offer(())
             self.address.show_place(None)
+            self.address.show_neighbours(None)
             self.error_bar.clear()
             self.setWindowTitle("zarrscope")
             return
@@ -238,6 +240,7 @@ class Window(QMainWindow):
             return
         self.setWindowTitle(f"{state.title} – zarrscope" if state.title else "zarrscope")
         self.address.show_place(state)
+        self.address.show_neighbours(neighbours(session))
         if not state.sentence:
             self.error_bar.clear()
         elif state.sentence != self.error_bar.sentence:

@@ -303,6 +303,10 @@ class OverviewPresenter:
         walking.py."""
         self._walker.walk(hierarchy, path, by, go)
 
+    def neighbours(self, hierarchy: Hierarchy, path: str) -> tuple[bool, bool] | None:
+        """Whether `walk` leads back and on from `path`; None outside the collections that were displayed."""
+        return self._walker.neighbours(hierarchy, path)
+
     # ------------------------------------------------------------------ the snapshot
     @property
     def state(self) -> OverviewState:

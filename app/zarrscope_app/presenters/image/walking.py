@@ -58,6 +58,26 @@ class Walker:
         if found:
             go(found)
 
+    def neighbours(self, hierarchy: Hierarchy, path: str) -> tuple[bool, bool] | None:
+        """Whether there is a node before `path`, and one after it, without reading: a collection that is not known may
+        have one. None for a node that is in no known collection."""
+        if hierarchy is not self._hierarchy:
+            return None
+        listed = {member for walk in self.walks.values() for member in walk}
+        if not any(f"{path}/".startswith(f"{member}/") for member in listed):
+            return None
+
+        def walk_of(above: str) -> Walk:
+            return self.walks[above] if above in listed else self.walks.get(above, ())
+
+        def may_lead(by: int) -> bool:
+            try:
+                return bool(beside(walk_of, path, by))
+            except KeyError:
+                return True
+
+        return may_lead(-1), may_lead(1)
+
     def _read(self, hierarchy: Hierarchy, path: str, by: int, go: Callable[[str], object]) -> None:
         known = dict(self.walks)
 

@@ -70,6 +70,15 @@ def _walk(session: Session, by: int) -> None:
         overview.walk(session.hierarchy, path, by, go)
 
 
+def neighbours(session: Session) -> tuple[bool, bool] | None:
+    """Whether there is a well, field or image before the selected one, and one after it; None if it is in no plate,
+    well or series that was displayed."""
+    overview = session.tabs.presenters["overview"]
+    if session.hierarchy is None or not isinstance(overview, OverviewPresenter):
+        return None
+    return overview.neighbours(session.hierarchy, session.state.path)
+
+
 def check_or_stop(session: Session) -> None:
     """Checks the selected node; stops a running check, or continues a stopped one."""
     session.set_tab("problems")
