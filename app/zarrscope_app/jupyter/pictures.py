@@ -23,8 +23,9 @@ from zarrscope.view.png import png
 from zarrscope_app.jupyter.snapshots import plain
 from zarrscope_app.presenters import Frame, Rect, Tile
 
-BYTES_PER_PIXEL = 56_000 / 512**2
-"""The budget of bytes for a pixel. With it, a message with 512 × 512 pixels takes less than 60 kB."""
+BYTES_PER_PIXEL = 50_000 / 512**2
+"""The budget of bytes for a pixel. With it, a step to another 512 × 512 pixels takes less than 60 kB, with two coarse
+pictures before the whole one."""
 LEAST_BYTES = 4_000
 """The smallest budget of a tile."""
 QUALITIES = (90, 75, 50, 25, 10, 2, 0)
@@ -34,6 +35,9 @@ SAMPLED = 16
 """One of this many rows is compressed to judge whether the whole picture compresses well."""
 BATCH = 1 << 20
 """Pixels that are encoded together, so that the first tiles are visible while others are still being encoded."""
+WAIT_SECONDS = 0.15
+"""An unfinished picture waits this long for its rest. Most arrive by then: a coarse picture before them would be seen
+for a moment, and cost a message. A person hardly notices the wait."""
 AHEAD = 3
 """The most messages that are sent before the browser has painted them."""
 SIGNS = ("failed", "undecodable")
@@ -85,6 +89,9 @@ class TileStream:
         self._kinds: tuple[str, ...] = ("png",)
         self._latest: tuple[Frame, dict[str, Any]] | None = None
         self._ticket: Ticket | None = None
+        self._wait: Ticket | None = None
+        self._waited = False
+        """Whether the unfinished picture has waited long enough."""
         self._paced = False
         """Whether the browser reports painted messages; then at most AHEAD messages are sent before it paints them."""
         self._ahead = 0
@@ -112,6 +119,7 @@ class TileStream:
         if self._ticket is not None:
             self._ticket.cancel()
             self._ticket = None
+        self._end_wait()
         self._latest, self._rect, self._fresh = None, None, True
         self._forget()
 
@@ -135,6 +143,8 @@ class TileStream:
         if self._latest is None or self._ticket is not None or (self._paced and self._ahead >= AHEAD):
             return
         frame, about = self._latest
+        if self._awaits_rest(frame):
+            return
         tiles = {_name(tile): tile for tile in frame.tiles if tile.rgb is not None}
         told = {
             "shape": list(frame.shape), "aspect": frame.aspect, "sentence": frame.sentence, "blocked": frame.blocked,
@@ -158,6 +168,25 @@ class TileStream:
             self._encode(message, batch, words)
         elif words or len(message) > 1:
             self._tell(message, words, [])
+
+    def _awaits_rest(self, frame: Frame) -> bool:
+        """Whether the rest of an unfinished picture is awaited for a moment; the first picture never waits."""
+        if not frame.loading or frame.over or frame.blocked or not self._sent or self._waited:
+            self._end_wait()
+            return False
+        if self._wait is None:
+            self._wait = self._owner.later(WAIT_SECONDS, self._over)
+        return True
+
+    def _over(self) -> None:
+        self._wait, self._waited = None, True
+        self._go()
+
+    def _end_wait(self) -> None:
+        self._waited = False
+        if self._wait is not None:
+            self._wait.cancel()
+            self._wait = None
 
     def _changed(self, tiles: dict[str, Tile]) -> tuple[list[Tile], list[Tile]]:
         """Tiles whose picture must be sent next, and tiles of which only the state changed."""
