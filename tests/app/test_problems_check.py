@@ -308,6 +308,24 @@ def test_the_error_bar_has_the_sign_of_its_severity(qtbot: Any, tmp_path: Path) 
     assert bar.sign.accessibleName() == SIGNS["warning"].name
 
 
+@pytest.mark.needs("qt", "display")
+def test_each_button_of_the_error_bar_has_its_own_name(qtbot: Any) -> None:
+    from qtpy.QtWidgets import QPushButton
+
+    from zarrscope_app.qt.error_bar import ErrorBar
+
+    bar, done = ErrorBar(), list[str]()
+    qtbot.addWidget(bar)
+    offers = [("Other credentials…", lambda: done.append("offer"))]
+    for again in ("Retry", "Refresh"):
+        bar.show_error("Denied.", "", lambda: done.append("again"), offers=offers, again=again)
+        found = {each.text(): each for each in bar.findChildren(QPushButton) if each.isVisible()}
+        assert {again, "Other credentials…"} <= set(found)
+        found["Other credentials…"].click()
+        found[again].click()
+    assert done == ["offer", "again"] * 2
+
+
 def test_a_chunk_that_was_read_and_then_checked_is_one_problem(
     shelf: Shelf, workspace: Workspace, mailbox: Mailbox
 ) -> None:

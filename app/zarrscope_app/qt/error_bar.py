@@ -84,9 +84,9 @@ class ErrorBar(QFrame):
         dismissed: Callable[[], None] | None = None,
         offers: Sequence[tuple[str, Callable[[], None]]] = (),
         severity: str = "error",
-        label: str = LABELS["retry"],
+        again: str = LABELS["retry"],
     ) -> None:
-        """Shows `sentence`, with `details` that unfold. `retry` is the function of the button `label`, `dismissed` that
+        """Shows `sentence`, with `details` that unfold. `retry` is the function of the button `again`, `dismissed` that
         of the close button; each of `offers` is another button: its label and its function."""
         self._sign = SIGNS[severity]
         self._sentence.setText(sentence)
@@ -101,7 +101,7 @@ class ErrorBar(QFrame):
             button.clicked.connect(lambda _=False, act=act: act())
             self._offers.append(button)
             self._row.insertWidget(self._row.indexOf(self._retry_button), button)
-        self._retry_button.setText(label)
+        self._retry_button.setText(again)
         self._retry_button.setVisible(retry is not None)
         self._tint()
         self.show()
