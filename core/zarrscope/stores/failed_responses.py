@@ -33,6 +33,8 @@ def reason_of(error: BaseException) -> str:
         return "the server redirects again and again"
     if name in ("NonHttpUrlRedirectClientError", "InvalidUrlRedirectClientError"):
         return "the server redirects to something that is no address of the web"
+    if name == "ServerDisconnectedError":
+        return "the server closed the connection without an answer"
     if name == "ClientPayloadError":
         return "the answer broke off before its end"
     if name == "ClientResponseError":  # its text has several lines and repeats the address

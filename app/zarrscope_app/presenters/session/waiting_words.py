@@ -30,8 +30,8 @@ def tried_again(url: str, attempt: NextAttempt, now: float, ends: str = "Esc") -
     why = attempt.reason.removeprefix("The server")
     why = f"{host_of(url)}{why}" if why != attempt.reason else capitalised(why)
     left = attempt.until - now
-    when = f"in {max(1.0, left):.0f} s" if left > 0 else f"for {-left:.0f} s"
-    return f"{clean(why, 80)}; trying again {when} ({attempt.number} of {attempt.attempts}) · {ends} stops"
+    when = f" in {max(1.0, left):.0f} s" if left > 0 else f" for {-left:.0f} s" if left <= -1 else ""
+    return f"{clean(why, 80)}; trying again{when} ({attempt.number} of {attempt.attempts}) · {ends} stops"
 
 
 def waiting_for(wait: PendingRequest, url: str, seconds: float, ends: str = "Esc") -> str:
