@@ -48,9 +48,7 @@ _ALIASES = {
 DRY = click.option("--dry-run", is_flag=True, help="Show the exact operations on the store, do nothing.")
 YES = click.option("--yes", "-y", is_flag=True, help="Do not ask before data is erased.")
 JSON = click.option("--json", "as_json", is_flag=True, help="Print the result, or the plan, as JSON.")
-REPLACE = click.option(
-    "--replace", is_flag=True, help="Erase the node at TO; in a folder only if the new one is complete."
-)
+REPLACE = click.option("--replace", is_flag=True, help="Erase the node at TO, once the new one is complete.")
 INTO = click.option(
     "--into", metavar="URL2", help="The hierarchy for TO, if it is not URL: one of the same dialect, or a new one."
 )
@@ -391,6 +389,7 @@ def _carry(
 ) -> None:
     from zarrscope.model.node_path import clean_path
     from zarrscope.nodes import move as moving
+    from zarrscope.nodes.overwrite import caution
 
     bases = [place.rstrip("/") for place in (url, into) if place]
     if "://" in to or any(to.startswith((f"{base}/", f"{base}::")) for base in bases):
@@ -410,10 +409,14 @@ def _carry(
         log: list[Any] = []
         tried = source.dry_run(log)
         told = act(tried, tried if target is source else target.dry_run(log))
+        erased = operation_text.erasing(log, first=True)
+        notes = caution(target.store) if erased else ()
         if dry_run:
-            show_operations(log, source.url, as_json, told.notes)
+            show_operations(log, source.url, as_json, (*told.notes, *notes))
             return
-        ask(operation_text.erasing(log, first=True), yes)
+        for note in notes:
+            say(f"Note: {note}.")
+        ask(erased, yes)
     bar = _Bar() if sys.stderr.isatty() else None
     try:
         done = act(source, target, bar)

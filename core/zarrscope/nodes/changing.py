@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from zarrscope.model.dtype import DataType
     from zarrscope.nodes.array import Array
     from zarrscope.nodes.create import CodecLike
-    from zarrscope.nodes.trash_record import Thrown
+    from zarrscope.nodes.new_documents import NewDocuments
+    from zarrscope.nodes.overwrite import FormerNode
     from zarrscope.stores.dry_run import Operation
 
 
@@ -62,8 +63,9 @@ class ChangingHierarchy:
         attributes
             The attributes to store in it.
         overwrite
-            Whether a node at the path, and everything beneath it, is erased first. A folder with a trash keeps it
-            there (`zarrscope trash`).
+            Whether a node at the path, and everything beneath it, is replaced. A folder with a trash keeps it there
+            (`zarrscope trash`). Elsewhere it is kept under another name until the new node is complete, and comes back
+            if that fails; where the store cannot rename keys, this takes as much room once more.
 
         Returns
         -------
@@ -90,7 +92,7 @@ class ChangingHierarchy:
         from zarrscope.nodes.folders import within
 
         nodes = within(self._nodes, path)
-        _create(nodes, path, GroupMetadata(nodes.dialect.name), attributes or {}, overwrite)
+        _create(nodes, path, GroupMetadata(nodes.dialect.name), attributes or {}, overwrite).settle()
         made = self.open_node(path)
         assert isinstance(made, Group)
         return made
@@ -134,7 +136,7 @@ class ChangingHierarchy:
         separator
             The character between the numbers of a chunk's key: "/" or ".".
         overwrite
-            Whether a node at the path, and everything beneath it, is erased first, as in `create_group`.
+            Whether a node at the path, and everything beneath it, is replaced, as in `create_group`.
 
         Returns
         -------
@@ -187,7 +189,7 @@ class ChangingHierarchy:
         from zarrscope.nodes.stored_array import StoredArray
 
         StoredArray(nodes.store, path, metadata).need_encoding()
-        undo = _create(nodes, path, metadata, attributes or {}, overwrite)
+        created = _create(nodes, path, metadata, attributes or {}, overwrite)
         began = time.monotonic()
         made = self.open_node(path)
         assert isinstance(made, Array)
@@ -196,11 +198,12 @@ class ChangingHierarchy:
         if values is not None:
             try:
                 made[...] = values
-            except BaseException:
+            except BaseException as error:
                 with suppress(ZarrscopeError):  # the first error counts
                     self.erase(path)
-                    undo()
+                created.undo(error)
                 raise
+        created.settle()
         return made
 
     # ------------------------------------------------------------------ editing
@@ -380,32 +383,48 @@ def _create(
     metadata: ArrayMetadata | GroupMetadata,
     attributes: Mapping[str, Any],
     overwrite: bool,
-) -> Callable[[], None]:
-    """Creates a node, in place of one that is there if `overwrite`. Returns a function that erases what was created,
-    and restores the former node from the trash. If it fails, it does so itself."""
+) -> _Created:
+    """Creates a node, in place of one that is there if `overwrite`. If it fails, nothing is left of it, and the former
+    node is restored."""
     from zarrscope.nodes.edit import create_node, key_of
-    from zarrscope.nodes.new_documents import NewDocuments, erase_new
 
-    new: NewDocuments = {}
-    thrown: Thrown | None = None
-
-    def undo() -> None:
-        erase_new(nodes, new)
-        if overwrite:
-            take_back(nodes, thrown)
-
+    made = _Created(nodes)
     if not overwrite:
-        new.update(create_node(nodes, path, metadata, attributes))
-        return undo
-    from zarrscope.nodes.overwrite import make_room, take_back
+        made.new.update(create_node(nodes, path, metadata, attributes))
+        return made
+    from zarrscope.nodes.overwrite import make_room
 
     nodes.need_writing(key_of(nodes, path))  # it says more than the lock of a store that is read-only
     try:
         with nodes.store.lock():
-            thrown = make_room(nodes, path, metadata, attributes)
-            new.update(create_node(nodes, path, metadata, attributes))
-    except BaseException:
-        with suppress(ZarrscopeError):  # the first error counts
-            undo()
+            made.former = make_room(nodes, path, metadata, attributes)
+            made.new.update(create_node(nodes, path, metadata, attributes))
+    except BaseException as error:
+        made.undo(error)
         raise
-    return undo
+    return made
+
+
+class _Created:
+    """A new node, and the one in whose place it is."""
+
+    def __init__(self, nodes: NodeContext) -> None:
+        self.nodes = nodes
+        self.new: NewDocuments = {}
+        self.former: FormerNode | None = None
+
+    def undo(self, error: BaseException) -> None:
+        """Erases the documents that were created, and restores the former node, after `error`, which counts."""
+        from zarrscope.nodes.new_documents import erase_new
+        from zarrscope.nodes.overwrite import take_back
+
+        with suppress(ZarrscopeError):
+            erase_new(self.nodes, self.new)
+        take_back(self.nodes, self.former, error)
+
+    def settle(self) -> None:
+        """Erases a former node that was kept aside until the new one is complete; what is in a trash stays there."""
+        from zarrscope.nodes.overwrite import InTrash, erase_former
+
+        if self.former is not None and not isinstance(self.former, InTrash):
+            erase_former(self.nodes, self.former)

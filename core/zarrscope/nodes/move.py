@@ -37,8 +37,7 @@ from zarrscope.nodes.edit import create_groups, erase_node, key_of, need_node, n
 from zarrscope.nodes.folders import within
 from zarrscope.nodes.hierarchy_like import HierarchyLike
 from zarrscope.nodes.new_documents import NewDocuments, erased_on_failure
-from zarrscope.nodes.overwrite import put_aside, restored_on_failure
-from zarrscope.nodes.trash_record import Thrown
+from zarrscope.nodes.overwrite import FormerNode, put_aside, restored_on_failure
 from zarrscope.nodes.walk import Tree
 from zarrscope.runtime.threads import shared
 from zarrscope.runtime.tuning import VALUES_AT_ONCE
@@ -88,7 +87,7 @@ def copy(
 ) -> Moved:
     """Copies the node at `path`, and everything beneath it, to the path `to` of `target` (or of the same hierarchy).
 
-    `replace` erases the node at `to`, at the end where a trash can hold it meanwhile: it is restored after a failure.
+    `replace` erases the node at `to`, at the end if the store can list its keys: it is restored after a failure.
     Missing groups above `to` are created. `progress` is called by several threads, one at a time. If the copy is
     `cancelled`, the copied values are removed again. Raises NotFound, Conflict (`to` is not empty), Refused (`to` lies
     within `path`, its name is not allowed, or `target` has another dialect: convert instead), ReadOnly, Unreadable.
@@ -185,9 +184,9 @@ class _Carrying:
                 advice="Choose another path.",
             )
 
-    def _make_room(self, former: list[Thrown], new: NewDocuments, *, moving: bool) -> None:
-        """Checks that the node is still there, checks or clears the new place, and creates missing groups above it. An
-        entry of the trash is added to `former`, the documents of the groups to `new`."""
+    def _make_room(self, former: list[FormerNode], new: NewDocuments, *, moving: bool) -> None:
+        """Checks that the node is still there, checks or clears the new place, and creates missing groups above it. The
+        node that was there is added to `former`, the documents of the groups to `new`."""
         self.dialect, self.kind = need_node(self.source, self.path)
         self.own = fetch(self.source.store, self.dialect.documents(self.path))
         same = moving and self.source.store.url == self.target.store.url

@@ -327,6 +327,19 @@ class Backend:
     def _move_prefix(self, source: Backend, prefix: str, to: str) -> None:
         raise Unsupported("This store cannot move a prefix at once", feature="moving a prefix", store=self.url)
 
+    @property
+    def _renames_within(self) -> bool:
+        """Whether `_rename_within` probably succeeds."""
+        return False
+
+    def _rename_within(self, keys: Sequence[tuple[str, str]], prefixes: Sequence[tuple[str, str]]) -> bool:
+        """Renames values, and all values beneath prefixes, in one step: (old, new). Nothing is stored at the new keys
+        yet. Returns False, and changes nothing, if this store cannot do so."""
+        if keys or len(prefixes) != 1 or not self._can_move_prefix(self, *prefixes[0]):
+            return False
+        self._move_prefix(self, *prefixes[0])
+        return True
+
     def _moved_away(self, prefix: str) -> None:
         """Called after everything beneath `prefix` was moved away."""
 

@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -34,8 +34,6 @@ from zarrscope.stores.store import Store
 from zarrscope.stores.value_reader import HeldReader, Reader
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from lmdb import Environment as Database
     from lmdb import Transaction
 
@@ -364,6 +362,35 @@ class LMDBStore(Store):
             found = cursor.set_range(begins) if begins else cursor.first()
             while found and bytes(cursor.key()).startswith(begins):
                 found = cursor.delete()
+
+    @property
+    def _renames_within(self) -> bool:
+        return True
+
+    def _rename_within(self, keys: Sequence[tuple[str, str]], prefixes: Sequence[tuple[str, str]]) -> bool:
+        place = next((key for key, _ in (*keys, *prefixes)), "")
+        with self._transaction(place, write=True) as transaction:
+            named = [*keys]
+            for prefix, to in prefixes:
+                begins = prefix.encode("utf-8", "surrogatepass")
+                cursor = transaction.cursor()
+                found = cursor.set_range(begins)
+                while found and bytes(cursor.key()).startswith(begins):
+                    key = bytes(cursor.key()).decode("utf-8", "surrogatepass")
+                    named.append((key, to + key[len(prefix) :]))
+                    found = cursor.next()
+            moves = []
+            for key, to in named:
+                old, new = self._encoded(key), self._encoded(to)
+                if old is None or new is None:  # a name is too long
+                    return False
+                moves.append((old, new))
+            for old, new in moves:
+                if (value := transaction.get(old)) is not None:
+                    transaction.put(new, bytes(value))
+                    transaction.delete(old)
+        self._flush()
+        return True
 
     def close(self) -> None:
         self._environment.close()

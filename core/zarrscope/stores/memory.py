@@ -115,6 +115,19 @@ class MemoryStore(Store):
             for key in [key for key in self._values if key.startswith(prefix)]:
                 del self._values[key]
 
+    @property
+    def _renames_within(self) -> bool:
+        return True
+
+    def _rename_within(self, keys: Sequence[tuple[str, str]], prefixes: Sequence[tuple[str, str]]) -> bool:
+        with self._lock:
+            named = [(key, to) for key, to in keys if key in self._values]
+            for prefix, to in prefixes:
+                named += [(key, to + key[len(prefix) :]) for key in self._values if key.startswith(prefix)]
+            for key, to in named:
+                self._values[to] = self._values.pop(key)
+        return True
+
 
 def open_memory(url: str, mode: Mode, options: StoreOptions) -> Store:
     """The store of a memory://name address."""

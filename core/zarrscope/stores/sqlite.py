@@ -13,7 +13,7 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -301,6 +301,26 @@ class SQLiteStore(Store):
     def _erase_prefix(self, prefix: str) -> None:
         with self._writing:
             self._rows("DELETE FROM zarr WHERE k >= ? AND k < ?", *_range(prefix))
+
+    @property
+    def _renames_within(self) -> bool:
+        return True
+
+    def _rename_within(self, keys: Sequence[tuple[str, str]], prefixes: Sequence[tuple[str, str]]) -> bool:
+        with self._writing, self._database(next((key for key, _ in (*keys, *prefixes)), "")) as database:
+            self._begin(database, "")
+            try:
+                for key, to in keys:
+                    database.execute("UPDATE zarr SET k = ? WHERE k = ?", (to, key))
+                for prefix, to in prefixes:
+                    values = (to, len(prefix) + 1, *_range(prefix))
+                    database.execute("UPDATE zarr SET k = ? || substr(k, ?) WHERE k >= ? AND k < ?", values)
+                database.execute("COMMIT")
+            except BaseException:
+                if database.in_transaction:
+                    database.execute("ROLLBACK")
+                raise
+        return True
 
 
 @contextmanager

@@ -193,6 +193,12 @@ class Wrapper(Store):
     def _can_move_prefix(self, source: Backend, prefix: str, to: str) -> bool:
         return self.store._can_move_prefix(source, prefix, to)
 
+    def _rename_within(self, keys: Sequence[tuple[str, str]], prefixes: Sequence[tuple[str, str]]) -> bool:
+        if type(self)._set is not Wrapper._set:  # this wrapper changes keys or values
+            return False
+        self.before("rename", next((to for _, to in (*keys, *prefixes)), ""))
+        return self.store._rename_within(keys, prefixes)
+
     def _move_prefix(self, source: Backend, prefix: str, to: str) -> None:
         self.before("move_prefix", to)
         self.store._move_prefix(source, prefix, to)
@@ -343,6 +349,11 @@ class PrefixStore(Wrapper):
 
     def _moved_away(self, prefix: str) -> None:
         self.store._moved_away(self.prefix + prefix)
+
+    def _rename_within(self, keys: Sequence[tuple[str, str]], prefixes: Sequence[tuple[str, str]]) -> bool:
+        inner = [[(self.prefix + old, self.prefix + new) for old, new in pairs] for pairs in (keys, prefixes)]
+        with self._naming():
+            return self.store._rename_within(*inner)
 
     def _can_move_prefix(self, source: Backend, prefix: str, to: str) -> bool:
         return self.store.files.can_move_prefix(source, prefix, self.prefix + to)

@@ -336,6 +336,17 @@ class SFTPStore(RemoteStore):
                 raise
             return None
 
+    @property
+    def _renames_within(self) -> bool:
+        return True
+
+    def _rename_within(self, keys: Sequence[tuple[str, str]], prefixes: Sequence[tuple[str, str]]) -> bool:
+        if keys or len(prefixes) != 1:
+            return False
+        old, new = (self._path(prefix.rstrip("/")) for prefix in prefixes[0])
+        self._rename(prefixes[0][0].rstrip("/"), old, lambda channel: channel.rename(old, new))
+        return True
+
     @contextmanager
     def _marked(self, key: str, now: float) -> Iterator[None]:
         """A context in which this writer has the lock file of a value: other writers of zarrscope by SFTP that expect a

@@ -444,6 +444,16 @@ class SSHStore(Store):
     def _erase_prefix(self, prefix: str) -> None:
         self._write("erase_prefix", {"prefix": prefix})
 
+    @property
+    def _renames_within(self) -> bool:
+        return True
+
+    def _rename_within(self, keys: Sequence[tuple[str, str]], prefixes: Sequence[tuple[str, str]]) -> bool:
+        try:
+            return bool(self._write("rename_within", {"keys": [*keys], "prefixes": [*prefixes]}).head["done"])
+        except Unsupported:  # an older zarrscope answers, or the folders cannot be renamed: nothing was changed
+            return False
+
 
 def _as_told(request: Request) -> list[Any]:
     key, part = request

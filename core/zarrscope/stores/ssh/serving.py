@@ -22,6 +22,7 @@ from zarrscope.model.storage import ScannedChild, Version
 from zarrscope.runtime.tuning import SSH_AT_ONCE, SSH_PAGE
 from zarrscope.stores.address import METADATA_FILES, open_store
 from zarrscope.stores.file_address import open_database
+from zarrscope.stores.keys import check_key, check_prefix
 from zarrscope.stores.registry import Mode
 from zarrscope.stores.ssh.ahead import read_ahead
 from zarrscope.stores.ssh.frames import MAGIC, PROTOCOL, MessageFrame, described, range_read, read_frame, write_frame
@@ -203,6 +204,13 @@ class _Serving:
     def _op_erase_prefix(self, frame: MessageFrame, number: int) -> AnswerFrames:
         self._store(frame).erase_prefix(frame.head["prefix"])
         yield MessageFrame({})
+
+    def _op_rename_within(self, frame: MessageFrame, number: int) -> AnswerFrames:
+        store = self._store(frame)
+        store._need_writing("")
+        keys = [(check_key(old), check_key(new)) for old, new in frame.head["keys"]]
+        prefixes = [(check_prefix(old), check_prefix(new)) for old, new in frame.head["prefixes"]]
+        yield MessageFrame({"done": store._rename_within(keys, prefixes)})
 
     def _op_size_of(self, frame: MessageFrame, number: int) -> AnswerFrames:
         yield MessageFrame({"size": self._store(frame).bulk.size_of(frame.head["key"])})
