@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from functools import partial
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 pytest.importorskip("anywidget")
 
 from zarrscope.runtime.threads import Mailbox
-from zarrscope_app.jupyter import Explorer
+from zarrscope_app.jupyter import Explorer, differences
 from zarrscope_app.jupyter.differences import LONG, checksum, difference, is_small, with_text_edits
 from zarrscope_app.presenters import MemorySettings
 
@@ -76,6 +77,43 @@ def test_a_small_edit_of_a_long_text_takes_few_bytes() -> None:
     assert len(found) == 9
     assert len(json.dumps(found)) < 100
     assert checksum("a𝄞") == checksum("a" + chr(0xD834) + chr(0xDD1E)), "browsers send a character in two halves"
+
+
+def test_equal_plain_members_are_compared_without_a_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page of a long list has hundreds of fields with a dozen members each."""
+    made = Mock(wraps=differences.difference)
+    monkeypatch.setattr(differences, "difference", made)
+    old = {"fields": [{"pointer": f"/{i}", "text": "a", "folded": False, "kinds": ["text"]} for i in range(400)]}
+    new = json.loads(json.dumps(old))
+    new["fields"][7]["text"] = "b"
+    assert differences.difference(old, new) == {"fields": {"7": {"text": ["b"]}}}
+    assert made.call_count <= 2 * 400 + 10, "for each field and its list"
+
+
+def test_the_length_of_a_long_text_is_not_counted_by_writing_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = Mock(wraps=json.dumps)
+    monkeypatch.setattr(json, "dumps", written)
+    text = "x" * 1_000_000
+    assert is_small({"edit": {"text": [5, 5, "y"]}}, {"tab": "attributes", "edit": {"text": text, "way": "json"}})
+    assert not is_small({"edit": {"text": [text]}}, {"tab": "attributes", "edit": {"text": text}})
+    assert max(len(str(call.args[0])) for call in written.call_args_list) < 1000
+
+
+def test_a_form_that_is_one_text_is_sent_without_its_lines(tmp_path: Any) -> None:
+    import zarrscope
+
+    with zarrscope.open(str(tmp_path / "a.zarr"), "w-") as h:
+        h.root.attrs.put({f"note {i}": f"text {i}" for i in range(30)})
+    mailbox = Mailbox()
+    widget = Explorer(str(tmp_path / "a.zarr"), editable=True, settings=MemorySettings(), post=mailbox)
+    try:
+        widget.wait()
+        widget._receive(widget, {"do": "session.set_tab", "args": ["attributes"]})
+        widget._receive(widget, {"do": "edit.show_way", "args": ["json"]})
+        mailbox.run_until(lambda: "note 29" in widget.view["panel"].get("edit", {}).get("text", ""))
+        assert "fields" not in widget.view["panel"]["edit"]
+    finally:
+        widget.close()
 
 
 def test_a_page_that_opens_later_gets_the_present_content(tmp_path: Any) -> None:

@@ -16,6 +16,8 @@ from collections.abc import Iterable, Iterator
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any
 
+from zarrscope.jsondoc.parts import common_beginning, common_end
+
 if TYPE_CHECKING:
     from zarrscope.model.json_value import JSON
 
@@ -25,12 +27,15 @@ SHARE = 0.5
 one from the content that was sent last in full, so that a page which is opened later needs no history."""
 LONG = 200
 """Characters from which on a text is sent as edits of the earlier text."""
+COUNTED = 1 << 16
+"""Characters from which on a text counts as its length when messages are compared."""
 AWAITED = "…"
 """Stands in a readout for a value that is being read."""
 STANDS_FOR_AWAITED = "?"
 """It takes one byte."""
 NUMBER = re.compile(rf"-?[0-9][-+.0-9e]*|{AWAITED}")
 """Numbers of a readout; the same expression is in elements.js."""
+_PLAIN = (str, bool, int, float, type(None))
 MOST_LINES = 1000
 """The most lines between the first change and the last that are searched for unchanged ones; of more, the whole is
 replaced."""
@@ -48,12 +53,25 @@ def difference(old: JSON, new: JSON) -> JSON:
         return _text_edits(old, new)
     else:
         return None if type(old) is type(new) and old == new else [new]
-    return {name: found for name, a, b in pairs if (found := difference(a, b)) is not None} or None
+    changed = ((name, a, b) for name, a, b in pairs if a is not b and not (type(a) is type(b) in _PLAIN and a == b))
+    return {name: found for name, a, b in changed if (found := difference(a, b)) is not None} or None
 
 
 def is_small(found: JSON, content: JSON) -> bool:
     """Whether a difference takes so much less than the content that it is sent in its place."""
-    return len(json.dumps(found)) <= SHARE * len(json.dumps(content))
+    return _length(found) <= SHARE * _length(content)
+
+
+def _length(value: JSON, levels: int = 2) -> int:
+    """The length of a value as JSON. A long text in the first levels counts without its escapes: one of megabytes would
+    be written as JSON for its length alone."""
+    if isinstance(value, str) and len(value) > COUNTED:
+        return len(value)
+    if isinstance(value, dict) and levels:
+        return sum(len(name) + 6 + _length(each, levels - 1) for name, each in value.items())
+    if isinstance(value, list) and any(isinstance(each, str) and len(each) > COUNTED for each in value):
+        return sum(2 + _length(each, 0) for each in value)
+    return len(json.dumps(value))
 
 
 def with_text_edits(old: str, edits: list[Any]) -> str:
@@ -139,22 +157,10 @@ def _changed(old: str, new: str) -> Iterator[tuple[int, int, str]]:
 
 def _inside(old: str, new: str) -> tuple[int, int, int]:
     """Where two texts differ: the first different character, and in each text the one after the last."""
-    start = _common_length(old, new)
-    shared = _common_length(old[start:], new[start:], backwards=True)
+    most = min(len(old), len(new))
+    start = common_beginning(old, new, 0, 0, most)
+    shared = common_end(old, new, len(old), len(new), most - start)
     return start, len(old) - shared, len(new) - shared
-
-
-def _common_length(a: str, b: str, *, backwards: bool = False) -> int:
-    """The number of equal characters at the beginning, or at the end, found by halving: comparing slices is much
-    faster than comparing characters."""
-    low, high = 0, min(len(a), len(b))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if a[-middle : len(a) - low] == b[-middle : len(b) - low] if backwards else a[low:middle] == b[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
 
 
 def _units(text: str) -> int:

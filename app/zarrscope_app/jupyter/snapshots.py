@@ -14,8 +14,13 @@ if TYPE_CHECKING:
     from zarrscope.model.json_value import JSON
 
 
+_AS_THEY_ARE = frozenset((str, int, bool, type(None)))
+
+
 def plain(value: object) -> JSON:
     """A snapshot as JSON: enums by value, without arrays, and null for numbers that JSON lacks."""
+    if type(value) in _AS_THEY_ARE:  # most values of a snapshot
+        return value
     if isinstance(value, Enum):
         return value.value
     if is_dataclass(value) and not isinstance(value, type):

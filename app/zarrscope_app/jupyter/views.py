@@ -9,7 +9,7 @@ makes the blocks; it is called with the view's presenter. A view without such a 
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from zarrscope.errors import Unsupported
@@ -29,9 +29,14 @@ MOST_ROWS, MOST_COLUMNS = 60, 24
 FORM = ("status", "sentence", "changes", "can_save", "can_undo", "can_redo", "conflicts", "way", "text", "text_error",
         "verdict", "shows_document")  # fmt: skip
 """The members of the form's snapshot that the browser paints, besides its fields."""
+TEXT_WAYS = ("json", "document")
+"""The views of the attributes that are one text: the browser has no use for its lines, of which there may be
+thousands."""
 SECTION_FIELD = ("pointer", "kind", "text", "summary", "title", "editor", "choices", "error", "changed", "differs",
                  "label")  # fmt: skip
 """The members of a field that the browser paints in a section."""
+MEMBER_FIELD = (*SECTION_FIELD, "depth", "folded", "kinds", "can_rename", "can_remove")
+"""The members of a field among all members."""
 SHADES = 15
 """The number of levels to which the sizes of chunks are rounded."""
 
@@ -84,19 +89,23 @@ def _form(widget: Host) -> dict[str, Any]:
                 "title": section.title,
                 "notes": [*section.notes],
                 "rows": [
-                    {"label": row.label, "note": row.note, "fields": [_section_field(field) for field in row.fields]}
+                    {"label": row.label, "note": row.note, "fields": _fields(row.fields, SECTION_FIELD)}
                     for row in section.rows
                 ],
             }
             for section in state.sections
         ]
-    else:
-        told["fields"] = plain(state.fields)
+    elif state.way not in TEXT_WAYS:
+        told["fields"] = _fields(state.fields, MEMBER_FIELD)
     return {"edit": told, "ways": [[way, way_title(way, state.meaning)] for way in state.ways]}
 
 
-def _section_field(field: Field) -> dict[str, Any]:
-    return {name: plain(getattr(field, name)) for name in SECTION_FIELD}
+def _fields(fields: Sequence[Field], names: tuple[str, ...]) -> list[dict[str, Any]]:
+    """These members of fields: texts and flags, and lists of texts. Hundreds of fields may be displayed."""
+    lists = ("choices", "kinds")
+    return [
+        {name: [*getattr(field, name)] if name in lists else getattr(field, name) for name in names} for field in fields
+    ]
 
 
 def diff(widget: Host) -> str:
