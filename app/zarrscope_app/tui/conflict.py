@@ -17,6 +17,12 @@ from zarrscope_app.presenters.form.presenter import EditPresenter, EditStatus
 from zarrscope_app.presenters.form.view_models import Side, Whose
 from zarrscope_app.tui.asking import Asks, FollowingSheet
 
+SEEN = 20
+"""The most disputed fields that are listed at once, around that under the cursor: Textual lays out all lines of the
+dialog again for each key."""
+LEAST_FIXED = 4
+"""The fields that one side changed that are listed even beneath as many disputed ones."""
+
 
 class ConflictSheet(FollowingSheet):
     """Both values of each disputed field: the person chooses a side for each field, or one side for all."""
@@ -30,14 +36,19 @@ class ConflictSheet(FollowingSheet):
 
     def _sides(self) -> str:
         state = self._edit.state
+        made = conflict_rows(state)
+        begin = min(max(0, self._at - SEEN // 2), max(0, made.disputed - SEEN))
+        end = min(begin + SEEN, made.disputed)
+        fixed = made[made.disputed : made.disputed + max(LEAST_FIXED, SEEN - made.disputed)]
+        shown = [*enumerate(made[begin:end], begin), *enumerate(fixed, made.disputed)]
         rows = []
-        for number, row in enumerate(conflict_rows(state)):
+        for number, row in shown:
             here = number == self._at and not row.fixed
             rows.append(strings.joined(f"{'▸' if here else ' '} {row.label}", row.note))
             for whose, title, text in (("mine", MINE, row.mine), ("theirs", THEIRS, row.theirs)):
                 sign = "[x]" if row.choice == whose else "   " if row.fixed else "[ ]"
                 rows.append(f"    {sign} {title:<7} {text}")
-        return "\n".join([state.sentence, conflict_summary(state), "", *rows])
+        return "\n".join([state.sentence, conflict_summary(state, len(shown)), "", *rows])
 
     def takes(self, event: events.Key) -> bool:
         """Moves between fields or chooses a side. Enter closes the sheet only if each field has a side; otherwise it

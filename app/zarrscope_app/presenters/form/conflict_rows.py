@@ -79,14 +79,14 @@ def can_merge(state: EditState) -> bool:
     return all(each.choice for each in state.conflicts)
 
 
-def conflict_summary(state: EditState) -> str:
-    """A sentence with the numbers of disputed and of merged fields."""
+def conflict_summary(state: EditState, listed: int = MOST_ROWS) -> str:
+    """A sentence with the numbers of disputed and of merged fields. `listed`: the most rows that the host lists."""
     left = sum(not each.choice for each in state.conflicts)
     total = len(state.conflicts) + len(state.fitting)
     return strings.joined(
         f"Choose a side for {strings.counted(left, 'field')}, then merge" if left else "Merge, review, then save",
         f"{strings.counted(len(state.fitting), 'field')} changed on one side only: kept" if state.fitting else "",
-        f"{strings.count(total - MOST_ROWS)} more not listed" if total > MOST_ROWS else "",
+        f"{strings.count(total - listed)} more not listed" if total > listed else "",
     )
 
 
