@@ -35,8 +35,9 @@ def test_each_leads_to_its_place(array: Any, tmp_path: Path) -> None:
     assert target_of(zarr.open_group(place)["g"])[:2] == (h.url, "/g")
     assert target_of(array).path == "/g/a"
     assert target_of(array.store).path is None
-    with pytest.raises(TypeError, match="int cannot be opened by zarrscope"):
+    with pytest.raises(TypeError, match="int cannot be opened by zarrscope") as refused:
         target_of(3)
+    assert refused.value.__suppress_context__, "a notebook would print the sentence twice"
 
 
 def test_the_mapping_of_a_memory_store_of_zarr_python_leads_to_the_store() -> None:

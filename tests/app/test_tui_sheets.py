@@ -250,6 +250,30 @@ def test_ctrl_z_leads_to_the_shell_out_of_every_dialog(place: str, monkeypatch: 
     explore(place, (80, 24), steps)
 
 
+# ---------------------------------------------------------------------- the editor
+def test_a_fault_that_is_taken_back_in_the_editor_changes_nothing(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a hierarchy that is open for reading, the text as it was waited to be written, and q asked about it."""
+    given: list[str] = []
+
+    def edited(_: object, text: str) -> str:
+        given.append(text)
+        return text.replace(":", "::", 1) if len(given) == 1 else text.replace("::", ":", 1)
+
+    monkeypatch.setattr("zarrscope_app.tui.asking._edited", edited)
+
+    async def steps(screen: Screen) -> None:
+        await screen.until(lambda: screen.session.edit.state.fields, "the form is there")
+        await screen.press("ctrl+o")
+        await screen.until(lambda: isinstance(screen.top, Sheet), "the fault is told")
+        await screen.press("e")
+        await screen.until(lambda: len(given) == 2 and not isinstance(screen.top, Sheet), "it was edited again")
+        await screen.pilot.pause()
+        assert not screen.session.edit.waiting_texts
+        assert not screen.session.edit.state.changes
+
+    terminal_hand.explore(place, steps)
+
+
 # ---------------------------------------------------------------------- the list of keys
 def test_keys_are_listed_as_they_are_typed() -> None:
     """A capital letter is displayed only for a key with Shift: N is another key than n, and V than v."""

@@ -285,7 +285,7 @@ def edit_outside(keys: Asks, text: str | None = None) -> None:
     except OSError as error:
         edit.tell(words.no_editor(error))
         return
-    if after is None or (text is None and after == before):
+    if after is None or after == edit.state.text:  # also if a fault was taken back
         return
 
     def checked(line: int, sentence: str) -> None:

@@ -155,7 +155,7 @@ def target_of(value: Any, path: str | None = None) -> OpenTarget:
     try:
         given = locate_object(value, "r")
     except Refused as error:
-        raise TypeError(str(error)) from error
+        raise TypeError(str(error)) from None  # a notebook would print the same sentence twice
     url = given.store.url if given.store is not None else given.address
     return OpenTarget(url, path or (None if given.path == "/" else given.path), given.store)
 
