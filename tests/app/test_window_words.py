@@ -157,3 +157,30 @@ def test_the_form_follows_a_theme_that_changes_while_it_is_open(qtbot: Any, tmp_
             qtbot.waitUntil(lambda dark=dark: all((one > 128) is dark for one in shades()), timeout=WAIT)
     finally:
         application.setPalette(before)
+
+
+def test_the_fields_of_the_form_grow_with_the_font(qtbot: Any, tmp_path: Path) -> None:
+    """In a font of 16 points "FFFFFF" and "micrometer" were cut off."""
+    from qtpy.QtWidgets import QApplication
+
+    image(tmp_path / "a.zarr", ("DAPI",))
+    application: Any = QApplication.instance()
+    before = application.font()
+    large = application.font()
+    large.setPointSize(16)
+    application.setFont(large)
+    try:
+        window, session = opened(qtbot, tmp_path / "a.zarr", (1300, 800))
+        session.set_tab("attributes")
+        form = window.form.sections
+        qtbot.waitUntil(lambda: {"unit/1", "channel/0/color"} <= {*form.editors}, timeout=WAIT)
+        editors = form.editors
+        hexes, unit = editors["channel/0/color"], editors["unit/1"].lineEdit()
+        swatch, sides = 24, 8
+        needed = hexes.fontMetrics().horizontalAdvance("FFFFFF") + swatch + sides
+        qtbot.waitUntil(lambda: hexes.text() == "FFFFFF" and hexes.width() >= needed, timeout=WAIT)
+        assert unit.text() == "micrometer"
+        assert unit.width() >= unit.fontMetrics().horizontalAdvance("micrometer") + sides
+        assert not window.form.sections.horizontalScrollBar().isVisible()
+    finally:
+        application.setFont(before)

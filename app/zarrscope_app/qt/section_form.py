@@ -30,6 +30,7 @@ from zarrscope_app.qt.toolkit.widgets import (
 
 from .check_box import CheckBox
 from .editors import ChoiceBox, Colour
+from .font_scale import grown
 from .found_frame import FoundFrame
 from .number_line import NumberLine
 from .section_lines import SectionLines
@@ -347,8 +348,8 @@ class SectionFormWidget(QScrollArea):
             editor = line
         widths = _WIDTHS.get("number" if field.kind == "number" else field.editor)
         if widths is not None:
-            editor.setMinimumWidth(widths[0])
-            editor.setMaximumWidth(widths[1])
+            editor.setMinimumWidth(grown(editor, widths[0]))
+            editor.setMaximumWidth(grown(editor, widths[1]))
         elif field.editor == "line":
             editor.setMinimumWidth(_LINE_LEAST)
         for part in (editor, _line(editor)):
@@ -422,7 +423,7 @@ class SectionFormWidget(QScrollArea):
             texts |= {id: line.text() or line.placeholderText() for id, line in editors.items()}
             lines = [*editors.values()]
             widest = max(map(lines[0].fontMetrics().horizontalAdvance, texts.values())) if lines else 0
-            width = max(_WIDTHS["number"][1], min(widest + _FRAME, _LONGEST_NUMBER))
+            width = max(grown(self, _WIDTHS["number"][1]), min(widest + _FRAME, grown(self, _LONGEST_NUMBER)))
             for line in lines:
                 line.setMaximumWidth(width)
 
