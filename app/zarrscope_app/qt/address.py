@@ -87,7 +87,6 @@ class AddressLine(QWidget):
         for name, button in self.steps.items():
             found = command(name)
             button.setArrowType(Qt.ArrowType.RightArrow if name == "next-image" else Qt.ArrowType.LeftArrow)
-            button.setAutoRaise(True)
             button.setToolTip(tip(f"{found.label} ({found.keys[0]})"))
             button.setAccessibleName(found.label)
             button.clicked.connect(lambda _=False, name=name: self.asked.emit(name))
