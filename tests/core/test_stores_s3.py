@@ -163,7 +163,7 @@ def test_through_fsspec_a_bucket_is_only_read(monkeypatch: pytest.MonkeyPatch) -
             zarrscope.open("s3://shared/new.zarr", "w-", storage_options=through)
         with zarrscope.open("s3://shared/x.zarr", "r+", storage_options=through) as h:
             assert any("leave out backend=fsspec to write" in warning for warning in h.warnings)
-            with pytest.raises(ReadOnly):
+            with pytest.raises(ReadOnly, match="leave out backend=fsspec to write"):
                 h.create_group("/h")
         assert not zarrscope.open("s3://shared/x.zarr", storage_options=through).warnings
 

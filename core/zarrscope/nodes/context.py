@@ -433,7 +433,8 @@ class NodeContext:
         if not self.writable and not mending:
             advice = "Open it with mode='r+'."
             if self.asked_to_write and not self.store.writable:
-                advice = "This place can only be read: make the change in a copy on a disk or in a bucket."
+                default = "This place can only be read: make the change in a copy on a disk or in a bucket."
+                advice = self.store._only_read or default
             if self.defect is not None:
                 advice = f"{self.defect.key} at the root is broken: restore it first."
             elif self.dialect.lenient:

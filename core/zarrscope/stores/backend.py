@@ -71,6 +71,8 @@ class Backend:
 
     remark: str = ""
     """Sentences about the store for the person who opens it."""
+    _only_read: str = ""
+    """The advice for a person who wants to write, if the address is the reason why the store cannot be written."""
     _recognition: Recognition | None = None
     """The kind of store that a place was recognised as; None if its address states the kind."""
 

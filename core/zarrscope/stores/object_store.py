@@ -454,6 +454,7 @@ def open_bucket(url: str, mode: str, options: Mapping[str, Any] | None) -> Remot
             raise ReadOnly(_ONLY_READ, store=url)
         store = FsspecStore(url, **told)
         store.remark = "" if mode == "r" else _ONLY_READ
+        store._only_read = f"{_ONLY_READ}."
         return store
     if backend != "obstore":
         raise Refused(f"There is no backend {backend!r} for buckets", store=url, advice="Use obstore or fsspec.")
