@@ -12,7 +12,7 @@ import pytest
 
 import zarrscope
 from terminals import terminals
-from zarrscope_app.cli import run
+from zarrscope_app.cli import folding, run
 from zarrscope_app.cli.folding import folded
 from zarrscope_app.cli.verbs import VERBS
 
@@ -82,9 +82,10 @@ def test_descriptions_and_sums_fit_a_narrow_terminal(
     arguments: list[str], image: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     verb, node = arguments
-    monkeypatch.delenv("COLUMNS", raising=False)
-    whole = printed(capsys, verb, image, node)  # stdout is no terminal: no limit
     monkeypatch.setenv("COLUMNS", str(WIDTH))
+    whole = printed(capsys, verb, image, node)  # stdout is no terminal: no limit
+    assert too_wide(whole)
+    monkeypatch.setattr(folding, "on_terminal", lambda: True)
     lines = printed(capsys, verb, image, node)
     assert not too_wide(lines)
     if node == "0" or verb == "stats":  # the levels of an image are a table, or one under the other

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 pytest.importorskip("termios", reason="pseudo-terminals are POSIX")
+import zarrscope
 from terminals import Terminal, plane_of, terminals
 
 FAULTS = """
@@ -227,7 +228,16 @@ def test_on_the_console_of_linux_only_signs_of_its_font_are_written(
     assert terminal.ended() == 0
 
 
-def test_true_colour_where_the_terminal_says_so(start: Callable[..., Terminal], volume: str) -> None:
+def test_true_colour_where_the_terminal_says_so(start: Callable[..., Terminal], tmp_path: Path) -> None:
+    """In grey, all pixels may be near enough to one of the 256 colours, whose codes are shorter."""
+    orange: dict[str, Any] = {
+        "multiscales": [{"axes": [{"name": n} for n in "zyx"], "datasets": [{"path": "plane"}], "version": "0.4"}],
+        "omero": {"channels": [{"color": "D2691E", "window": {"start": 0, "end": 12287, "min": 0, "max": 65535}}]},
+    }
+    volume = plane_of(tmp_path / "plane.zarr")
+    with zarrscope.open(volume, mode="r+") as h:
+        for name, value in orange.items():
+            h["/"].attrs[name] = value
     terminal = explore(start, volume, COLORTERM="truecolor")
     terminal.press("\x1b[B\r")
     terminal.wait(lambda written: re.search(r"\x1b\[[34]8;2;\d+;\d+;\d+;48;2;\d+;\d+;\d+m▀", written), "half blocks")

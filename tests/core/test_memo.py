@@ -82,7 +82,7 @@ def test_threads_share_one() -> None:
     assert len(held) <= 50
 
 
-OWNERS = {"runtime/memo.py", "chunkio/locator.py", "nodes/document_cache.py", "view/cache.py"}
+OWNERS = {"runtime/memo.py", "chunkio/locator.py", "chunkio/presence.py", "nodes/document_cache.py", "view/cache.py"}
 """Modules that cache contents of stores, which other programs may change; each has its own tests."""
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from collections.abc import Sequence
@@ -14,14 +13,21 @@ _LABEL = re.compile(r" *\S+(?: \S+)*  +(?=\S)|  *")
 
 
 def line_width() -> int:
-    """The columns of a line: COLUMNS if that is set, else those of the terminal; 0 (no limit) if stdout is none."""
-    told = os.environ.get("COLUMNS", "")
-    if told.isdecimal() and int(told):
-        return int(told)
-    try:
-        return os.get_terminal_size(sys.stdout.fileno()).columns
-    except (OSError, ValueError):  # stdout is no terminal, or is closed
+    """The columns of the terminal, or COLUMNS if that is set; 0 (no limit) if stdout is no terminal, even if COLUMNS is
+    set: GNU readline sets it for the children of every program that uses it, and pipes want sentences whole."""
+    if not on_terminal():
         return 0
+    import shutil  # only here: verbs load this module, and shutil loads four more
+
+    return shutil.get_terminal_size().columns
+
+
+def on_terminal() -> bool:
+    """Whether stdout is a terminal."""
+    try:
+        return sys.stdout.isatty()
+    except (AttributeError, ValueError):  # there is none, or it is closed
+        return False
 
 
 def folded(text: str, width: int) -> str:

@@ -27,9 +27,11 @@ class HelpText(click.HelpFormatter):
         super().__init__(indent_increment, width, max_width)
 
     def write_text(self, text: str) -> None:
+        """Writes a paragraph, as click does, with its examples folded."""
         super().write_text("\n".join(self._folded(text.split("\n"))))
 
     def write_dl(self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
+        """Writes a list of terms and their meanings, as click does, with terms of two fifths of a line at most."""
         room = self.width - self.current_indent
         narrow = min(col_max, room * 2 // 5)
         told = [(self._broken(term, room), meaning) for term, meaning in rows]

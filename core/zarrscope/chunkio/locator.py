@@ -20,7 +20,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from zarrscope.chunkio.presence import presence_of
 from zarrscope.errors import BadChunk, ZarrscopeError
 from zarrscope.model.buffers import Arena
 from zarrscope.model.metadata import ArrayMetadata, RegularEdges, RegularGrid
@@ -31,6 +30,7 @@ from zarrscope.stores.store import Store
 from zarrscope.stores.value_reader import Reader
 
 if TYPE_CHECKING:
+    from zarrscope.chunkio.presence import Presence
     from zarrscope.codecs import CodecPipeline, Shard, ShardIndex
     from zarrscope.model.selection import Edges
 
@@ -78,7 +78,11 @@ class Locator:
         self.chunk_shape: ChunkIndex = tuple(c // n for c, n in zip(outer, self.chunks_per_shard, strict=True))
         self._indexes: OrderedDict[ShardPlace, tuple[bytes, ShardIndex]] = OrderedDict()
         self._indexes_size = 0
-        self.presence = presence_of(store)
+        self.presence: Presence | None = None
+        if store.remote and not store.listable:
+            from zarrscope.chunkio.presence import presence_of  # only here: folders and buckets list their keys
+
+            self.presence = presence_of(store)
         self._edges: dict[int, Edges] = {}
         self._guard = threading.Lock()
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from zarrscope.chunkio.presence import are_present
-
 if TYPE_CHECKING:
     from zarrscope.nodes.array import Array
 
@@ -26,6 +24,8 @@ def misplaced_chunks(array: Array) -> str | None:
     keys = [where.key((0,) * array.ndim) for where in (array.metadata.keys, *array.metadata.lenient_keys)]
     if len(keys) == 1:
         return None
+    from zarrscope.chunkio.presence import are_present  # only here: most arrays have no other keys
+
     stored = {keys[i] for i, there in are_present(array.store, keys) if there}
     found = [key for key in keys[1:] if key in stored]
     if keys[0] in stored or not found:
