@@ -11,6 +11,7 @@ import pytest
 import zarrscope
 from zarrscope.runtime.threads import Mailbox
 from zarrscope_app.presenters import EditStatus, Field, Session
+from zarrscope_app.presenters.session import actions
 
 SECONDS = 20
 ATTRIBUTES = {"name": "old", "size": 1.50, "on": True, "note": "x" * 200, "more": {"deep": [1, 2]}}
@@ -69,6 +70,22 @@ def test_a_member_waits(read_only: Session, place: Path, mailbox: Mailbox) -> No
     assert s.edit.state.changes == 2
     saved(s, mailbox)
     assert (stored(place)["name"], stored(place)["size"]) == ("new", 2.5)
+
+
+@pytest.mark.parametrize("how", ["open", "save"])
+def test_what_was_changed_meanwhile_is_looked_at_first(
+    how: str, read_only: Session, place: Path, mailbox: Mailbox
+) -> None:
+    """The typed text replaced the value of somebody else, which its author had never seen."""
+    s = read_only
+    s.edit.edit("/name", "mine")
+    with zarrscope.open(str(place), "r+") as other:
+        other.root.attrs["name"] = "theirs"
+    s.set_writable(True) if how == "open" else actions.save(s)
+    mailbox.run_until(lambda: "Look at the changes" in s.edit.state.sentence, SECONDS)
+    assert stored(place)["name"] == "theirs"
+    saved(s, mailbox)
+    assert stored(place)["name"] == "mine"
 
 
 def test_the_text_waits_with_what_was_typed_before(read_only: Session, place: Path, mailbox: Mailbox) -> None:

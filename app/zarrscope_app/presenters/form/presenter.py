@@ -110,6 +110,12 @@ class EditPresenter(MemberActions):
             self._one.start()
             self._refresh()
 
+    def note_documents(self) -> None:
+        """Called before the hierarchy is opened for writing, when texts wait for that: if a document is another one by
+        then, the person looks at the changes before they are saved."""
+        several = self._several
+        self.asked_save.note(self._drafts.selected_by_path if several is None else several.by_path)
+
     def _leave(self) -> None:
         """Leaves the displayed form. Documents without edits are read again on return."""
         self.asked_save.forget()

@@ -105,7 +105,7 @@ class SeveralForm:
         """Saves the documents after the edits in the queue, if that was asked for before they could be edited."""
         if not self._drafts.writable:
             self._drafts.asked_save.forget()
-        elif (due := self._drafts.asked_save.due(self._by_path)) == "save":
+        elif (due := self._drafts.asked_save.due(self.by_path)) == "save":
             self.save()
         elif due == "look":
             self._queue.append(partial(setattr, self, "_hint", words.LOOK_FIRST))
@@ -134,11 +134,12 @@ class SeveralForm:
         return self._working or self._saving or bool(self._queue)
 
     @property
-    def _by_path(self) -> dict[str, Draft]:
+    def by_path(self) -> dict[str, Draft]:
+        """The draft of each node that was read, by path."""
         return {path: draft for path in self.paths if (draft := self._drafts.by_path.get(path)) is not None}
 
     def _chosen(self) -> list[Draft]:
-        return [*self._by_path.values()]
+        return [*self.by_path.values()]
 
     def _parts(self) -> list[MergedNode]:
         return [
@@ -323,7 +324,7 @@ class SeveralForm:
     def save(self) -> None:
         """Writes the documents of all nodes, or none of them, as soon as the hierarchy is writable."""
         if not self._drafts.writable:
-            self._drafts.asked_save.ask(self._by_path)
+            self._drafts.asked_save.ask(self.by_path)
             return
 
         def act() -> None:

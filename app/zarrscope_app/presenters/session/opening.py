@@ -68,6 +68,8 @@ class OpensOtherwise(SessionPart):
         """Opens the same address for writing, or read-only again. This ends the effect of `open_anyway`, and drops a
         save that was asked for and failed."""
         self.edit.asked_save.forget()
+        if writable and self.edit.brief.waits:
+            self.edit.note_documents()
         if writable != self._opening.writable or self._opening.lenient:
             self._opening = replace(self._opening, writable=writable, lenient=False)
             self.reload()
