@@ -377,7 +377,9 @@ class Window(QMainWindow):
     def keyPressEvent(self, event: QKeyEvent | None) -> None:
         assert event is not None
         session, key = self._session, event.text()
-        if session is None or (self._typing() and not (event.key() == Qt.Key.Key_Escape and session.edit.saving)):
+        if session is not None and event.matches(QKeySequence.StandardKey.Undo) and can_undo(session):
+            self.run("undo")  # a save has just ended, and the menu does not know it yet
+        elif session is None or (self._typing() and not (event.key() == Qt.Key.Key_Escape and session.edit.saving)):
             super().keyPressEvent(event)
         elif len(key) == 1 and key in "123456789":
             toggle_channel(session, int(key))
