@@ -265,8 +265,14 @@ class ArrayWork:
         return self.again and self.target.store.get(key, ByteRange(0, 1)) is not None
 
     def _put(self, key: str, value: bytes) -> None:
+        store = self.target.store
         try:
-            self.target.store.set(key, value, expect=ABSENT)
+            if not store.bulk.gathers_puts:
+                store.set(key, value, expect=ABSENT)
+            elif store.get(key, ByteRange(0, 1)) is None:
+                store.bulk.put(key, value)
+            else:
+                raise Conflict("There is a chunk already", store=store.url, key=key)
         except Conflict:
             if not self.again:
                 raise

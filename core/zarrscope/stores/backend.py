@@ -68,6 +68,8 @@ class Backend:
     """See BulkOperations.scans_children."""
     _reads_ahead: bool = False
     """See BulkOperations.reads_ahead."""
+    _gathers_puts: bool = False
+    """See BulkOperations.gathers_puts."""
 
     remark: str = ""
     """Sentences about the store for the person who opens it."""

@@ -55,6 +55,12 @@ class BulkOperations:
         """Whether the store may send chunks of a shard with its index, if an IndexRange asks for them."""
         return self._store._reads_ahead
 
+    @property
+    def gathers_puts(self) -> bool:
+        """Whether `put` keeps values until many wait, because each write by `set` costs much more than the value: an
+        archive gets a new directory each time."""
+        return self._store._gathers_puts
+
     def filter_existing(self, keys: Sequence[str]) -> Sequence[str]:
         """Removes keys that certainly hold no value. A store for which finding that out is no cheaper than requesting
         each value returns all keys.

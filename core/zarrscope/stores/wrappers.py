@@ -37,6 +37,7 @@ class Wrapper(Store):
         self.remote = store.remote
         self.document_limit = store.document_limit
         self.remark = store.remark
+        self._gathers_puts = store._gathers_puts
         self._recognition = store._recognition
 
     def before(self, operation: str, key: str) -> None:

@@ -55,6 +55,8 @@ class ZipStore(Store):
     data are on disk.
     """
 
+    _gathers_puts = True
+
     def __init__(
         self,
         source: str | os.PathLike[str] | Ranges,
