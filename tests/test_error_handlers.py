@@ -75,7 +75,7 @@ ALLOWED = {
     ("_ask_for_nothing", "_path"): "it joins text",
     ("_ask_for_nothing", "_cat_file"): "fsspec's",
     ("looks_referenced", "read"): "a file's",
-    ("walk", "beside"): "it looks into a dict",
+    **{(name, "beside"): "it looks into a dict" for name in ("walk", "neighbours", "may_lead")},
     ("narrow", "claims"): "a path that cannot be looked at is not claimed",
     ("narrowed", "claims"): "the same",
     ("finish", "finish"): "socketserver's",
