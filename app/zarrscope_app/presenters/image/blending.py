@@ -58,13 +58,16 @@ class Blend:
         main.solid_and_blend.drawn.add("blend")
         main.solid_and_blend.asked.connect(self._open_asked)
         self._opening: Ticket | None = None
-        self.other.painted.connect(self.painted)
-        self.other.changed.connect(self.painted)
+        self.other.painted.connect(self._repaint)
+        self.other.changed.connect(self._repaint)
 
     @property
     def state(self) -> BlendView:
         """A snapshot for the controls beside the picture."""
         return self._state
+
+    def _repaint(self) -> None:
+        self.painted.emit()
 
     def _open_asked(self) -> None:
         """Opens the image that a restored view names, and lays it over the picture."""
