@@ -200,7 +200,7 @@ def test_the_public_names_of_a_store_are_few() -> None:
     }
     assert public(BulkOperations) == {
         *("filter_existing", "reader", "scan_children", "scans_children", "put", "puts", "size_of", "copy_many"),
-        *("list_sizes", "flush", "compare_many", "get_views", "get_growing", "reads_ahead"),
+        *("list_sizes", "flush", "compare_many", "get_views", "get_growing", "reads_ahead", "gathers_puts"),
     }
     assert public(FileOperations) == {
         *(

@@ -161,3 +161,10 @@ def test_another_process_finds_a_token_by_its_path(order: tuple[int, ...], tmp_p
 def test_an_action_of_s3_is_no_token() -> None:
     sentence = "POST https://bucket.example/?delete failed: delete it yourself"
     assert scrub(sentence) == sentence
+
+
+def test_a_path_is_no_token() -> None:
+    """Globus's links name folders so; every later sentence with such a folder lost it."""
+    address = "https://app.globus.org/file-manager?origin_path=%2Fsome-folder.zarr%2F"
+    assert public(address) == address
+    assert scrub("inside /some-folder.zarr/a") == "inside /some-folder.zarr/a"

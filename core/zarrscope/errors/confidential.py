@@ -25,6 +25,9 @@ _PUBLIC_PARAMETERS = frozenset(
     x-goog-date x-goog-expires x-goog-signedheaders x-id""".split()
 )
 """Parameters of queries whose values are public; the values of all others count as tokens."""
+_PUBLIC_ENDS = ("path", "prefix", "folder", "dir")
+"""The ends of further public names, such as `origin_path`: a path that counted as a token would be removed from every
+later sentence that names it."""
 _ACTIONS = frozenset("acl cors delete lifecycle location policy restore tagging uploads versioning versions".split())
 """Queries of S3 that name an action. Remembered as tokens, these words would be removed from every later sentence."""
 _LOCAL = ("file", "memory", "zip", "icechunk")
@@ -150,7 +153,7 @@ def _replaced(found: re.Match[str], replace: Callable[[str, str, str, str], str]
     if query:
         members = [part.partition("=") for part in query[1:].split("&")]
         query = "?" + "&".join(
-            f"{name}={value if name.lower() in _PUBLIC_PARAMETERS else replace(place, path, name, value)}"
+            f"{name}={value if _is_public(name.lower()) else replace(place, path, name, value)}"
             if equals
             else (name if name in _ACTIONS else replace(place, path, "", name))
             for name, equals, value in members
@@ -158,6 +161,10 @@ def _replaced(found: re.Match[str], replace: Callable[[str, str, str, str], str]
     if fragment and (kind in ("http", "https") or not (kind in _NAMED_BY_USER or fragment.startswith("#/"))):
         fragment = "#" + replace(place, path, "#", fragment[1:])
     return f"{scheme}://{user}{at}{host}{path}{query or ''}{fragment or ''}"
+
+
+def _is_public(name: str) -> bool:
+    return name in _PUBLIC_PARAMETERS or name.endswith(_PUBLIC_ENDS)
 
 
 def _mark_for(place: str, path: str, name: str, value: str) -> str:
