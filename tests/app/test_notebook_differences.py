@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
 
@@ -13,6 +15,7 @@ from hypothesis import strategies as st
 
 pytest.importorskip("anywidget")
 
+import zarrscope
 from zarrscope.runtime.threads import Mailbox
 from zarrscope_app.jupyter import Explorer, differences
 from zarrscope_app.jupyter.differences import LONG, checksum, difference, is_small, with_text_edits
@@ -99,51 +102,42 @@ def test_the_length_of_a_long_text_is_not_counted_by_writing_it(monkeypatch: pyt
     assert max(len(str(call.args[0])) for call in written.call_args_list) < 1000
 
 
-def test_a_form_that_is_one_text_is_sent_without_its_lines(tmp_path: Any) -> None:
-    import zarrscope
-
+@pytest.fixture
+def explorer(tmp_path: Path) -> Iterator[tuple[Explorer, Mailbox]]:
+    """The widget on the attributes of a group that has thirty of them."""
     with zarrscope.open(str(tmp_path / "a.zarr"), "w-") as h:
         h.root.attrs.put({f"note {i}": f"text {i}" for i in range(30)})
     mailbox = Mailbox()
     widget = Explorer(str(tmp_path / "a.zarr"), editable=True, settings=MemorySettings(), post=mailbox)
-    try:
-        widget.wait()
-        widget._receive(widget, {"do": "session.set_tab", "args": ["attributes"]})
-        widget._receive(widget, {"do": "edit.show_way", "args": ["json"]})
-        mailbox.run_until(lambda: "note 29" in widget.view["panel"].get("edit", {}).get("text", ""))
-        assert "fields" not in widget.view["panel"]["edit"]
-    finally:
-        widget.close()
+    widget.wait()
+    widget._receive(widget, {"do": "session.set_tab", "args": ["attributes"]})
+    yield widget, mailbox
+    widget.session.edit.revert()
+    widget.close()
 
 
-def test_a_page_that_opens_later_gets_the_present_content(tmp_path: Any) -> None:
+def test_a_form_that_is_one_text_is_sent_without_its_lines(explorer: tuple[Explorer, Mailbox]) -> None:
+    widget, mailbox = explorer
+    widget._receive(widget, {"do": "edit.show_way", "args": ["json"]})
+    mailbox.run_until(lambda: "note 29" in widget.view["panel"].get("edit", {}).get("text", ""))
+    assert "fields" not in widget.view["panel"]["edit"]
+
+
+def test_a_page_that_opens_later_gets_the_present_content(explorer: tuple[Explorer, Mailbox]) -> None:
     """The traits are the whole state: one page after another makes the same content from them."""
-    import zarrscope
-
-    with zarrscope.open(str(tmp_path / "a.zarr"), "w-") as h:
-        h.root.attrs.put({f"note {i}": f"text {i}" for i in range(30)})
-    mailbox = Mailbox()
-    widget = Explorer(str(tmp_path / "a.zarr"), editable=True, settings=MemorySettings(), post=mailbox)
-    try:
-        widget.wait()
-        widget._receive(widget, {"do": "session.set_tab", "args": ["attributes"]})
-        mailbox.run_until(lambda: len(widget.view["panel"].get("edit", {}).get("fields", ())) == 31)
-        whole = widget.panel
-        for number in (3, 4, 3):
-            text = f"new {number} {widget.session.edit.state.changes}"
-            widget._receive(widget, {"do": "edit.edit", "args": [f"/note {number}", text]})
-            mailbox.run_until(
-                partial(lambda told: told in json.dumps(widget.view["panel"]) and not widget._dirty, text)
-            )
-            held = json.loads(json.dumps(widget.get_state(["panel", "changes", "diff"])))
-            assert held["panel"] == json.loads(json.dumps(whole)), "the whole form is not sent again"
-            assert len(json.dumps(held["changes"])) < 1500
-            assert patched(held["panel"], held["changes"]["panel"]) == json.loads(json.dumps(widget.view["panel"]))
-        mailbox.run_until(lambda: text in widget.view["diff"])
-        widget._receive(widget, {"do": "session.set_tab", "args": ["info"]})
-        mailbox.run_until(lambda: "info" in widget.view["panel"])
-        assert widget.view["diff"] == ""
-        assert "panel" not in widget.changes or widget.panel.get("tab") == "info"
-    finally:
-        widget.session.edit.revert()
-        widget.close()
+    widget, mailbox = explorer
+    mailbox.run_until(lambda: len(widget.view["panel"].get("edit", {}).get("fields", ())) == 31)
+    whole = widget.panel
+    for number in (3, 4, 3):
+        text = f"new {number} {widget.session.edit.state.changes}"
+        widget._receive(widget, {"do": "edit.edit", "args": [f"/note {number}", text]})
+        mailbox.run_until(partial(lambda told: told in json.dumps(widget.view["panel"]) and not widget._dirty, text))
+        held = json.loads(json.dumps(widget.get_state(["panel", "changes", "diff"])))
+        assert held["panel"] == json.loads(json.dumps(whole)), "the whole form is not sent again"
+        assert len(json.dumps(held["changes"])) < 1500
+        assert patched(held["panel"], held["changes"]["panel"]) == json.loads(json.dumps(widget.view["panel"]))
+    mailbox.run_until(lambda: text in widget.view["diff"])
+    widget._receive(widget, {"do": "session.set_tab", "args": ["info"]})
+    mailbox.run_until(lambda: "info" in widget.view["panel"])
+    assert widget.view["diff"] == ""
+    assert "panel" not in widget.changes or widget.panel.get("tab") == "info"

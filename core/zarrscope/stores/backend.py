@@ -160,14 +160,7 @@ class Backend:
             return
         if type(self)._list_dir is Backend._list_dir:
             raise NotImplementedError  # a store that lists overrides this, or _list_dir
-        pending = [prefix]
-        while pending:
-            prefix = pending.pop()
-            for entry in self._list_dir(prefix):
-                if entry.is_prefix:
-                    pending.append(f"{prefix}{entry.name}/")
-                else:
-                    yield prefix + entry.name
+        yield from (key for key, _ in self._list_sizes(prefix))
 
     def _list_sizes(self, prefix: str) -> Iterator[tuple[str, int | None]]:
         """The keys beneath a prefix, in no order, with their sizes where listings give them."""
