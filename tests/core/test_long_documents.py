@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import random
+import sys
 import tracemalloc
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
+from zarrscope.dialects.reading import glance
 from zarrscope.errors import ZarrscopeError
-from zarrscope.jsondoc import spans
+from zarrscope.jsondoc import parse, spans
 from zarrscope.jsondoc.differences import differences
 from zarrscope.jsondoc.document import Document, same_json
 from zarrscope.jsondoc.parts import separators
@@ -152,3 +155,33 @@ def test_finding_a_part_takes_little_memory() -> None:
         assert tracemalloc.get_traced_memory()[1] < 30 << 20
     finally:
         tracemalloc.stop()
+
+
+def test_differences_leave_nothing_for_the_garbage_collection() -> None:
+    before = Document(json.dumps({"x": [*range(100)]}))
+    after = before.set("/x", [i + 1 for i in range(100)])
+    gc.collect()
+    gc.disable()
+    try:
+        assert len(differences(before, after)) == 100
+        assert gc.collect() == 0
+    finally:
+        gc.enable()
+
+
+def test_a_glance_at_a_long_document_lets_other_threads_run() -> None:
+    """json.loads keeps Python's lock to its end; the parser calls Python for each object and each number."""
+    data = json.dumps({"node_type": "group", "attributes": {"x": [{"a": i} for i in range(20_000)]}}).encode()
+    called = 0
+
+    def profile(frame: Any, event: str, _: object) -> None:
+        nonlocal called
+        called += event == "call" and frame.f_code.co_filename == parse.__file__
+
+    sys.setprofile(profile)
+    try:
+        found = glance({"zarr.json": data}, "zarr.json")
+    finally:
+        sys.setprofile(None)
+    assert found["node_type"] == "group"
+    assert called > 20_000

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from zarrscope.errors import BadMetadata, ZarrscopeError
 from zarrscope.errors.visible import counted
+from zarrscope.jsondoc.grammar import LONG
 from zarrscope.jsondoc.parse import NODE_LIMIT, parse_json
 from zarrscope.jsondoc.pointers import pointer_of
 from zarrscope.model.dtype import spell
@@ -172,12 +173,13 @@ def load(
 def glance(documents: Mapping[str, bytes | Mapping[str, Any]], key: str) -> Mapping[str, Any]:
     """The members of a document that may be broken: empty if it cannot be read at all.
 
-    Unlike `load`, it collects no notes and is four times as fast: a listing calls it for each document.
+    Unlike `load`, it collects no notes and is four times as fast: a listing calls it for each document. A long one is
+    loaded, because the quick parser would keep Python's lock until its end.
     """
     import json
 
     source = documents.get(key)
-    if isinstance(source, bytes) and len(source) <= NODE_LIMIT:
+    if isinstance(source, bytes) and len(source) <= LONG:
         try:
             value = json.loads(source)
         except (ValueError, RecursionError):

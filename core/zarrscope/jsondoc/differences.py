@@ -35,36 +35,48 @@ def differences(
     """
     if isinstance(before, UnparsedDocument) or isinstance(after, UnparsedDocument):
         return [JsonDifference("", before.text, after.text)] if before.bytes != after.bytes else []
-    found: list[JsonDifference] = []
-    one, other = before.text, after.text
+    if before.bytes == after.bytes:
+        return []
+    walk = _Walk(before.text, after.text)
+    walk.compare(before.span_at(prefix), after.span_at(prefix), "")
+    for pointer in beside:
+        walk.compare(before.span_at(pointer), after.span_at(pointer), BESIDE + pointer)
+    return walk.found
 
-    def text_of(text: str, span: JsonSpan | None) -> str | None:
-        return None if span is None else text[span.start : span.stop]
 
-    def walk(a: JsonSpan | None, b: JsonSpan | None, pointer: str) -> None:
+class _Walk:
+    """Compares the values of two texts. Not a function in `differences`, which would keep what it found until a garbage
+    collection, because it would refer to itself: tens of thousands of differences that each collection visits."""
+
+    def __init__(self, one: str, other: str) -> None:
+        self.one, self.other = one, other
+        self.found: list[JsonDifference] = []
+
+    def compare(self, a: JsonSpan | None, b: JsonSpan | None, pointer: str) -> None:
+        """Adds the differences between two values to `found`."""
+        one, other = self.one, self.other
         if a is not None and b is not None:
-            if one[a.start : a.stop] == other[b.start : b.stop]:
+            size = a.stop - a.start
+            if size == b.stop - b.start and common_beginning(one, other, a.start, b.start, size) == size:
                 return
             if a.kind == b.kind == "object":
                 mine, theirs = map(_members, (a, b), _unlike(one, other, a, b))
                 for name in dict.fromkeys([*mine, *theirs]):
-                    walk(mine.get(name), theirs.get(name), pointer + pointer_of([name]))
+                    self.compare(mine.get(name), theirs.get(name), pointer + pointer_of([name]))
                 return
             if a.kind == b.kind == "array" and len(a.children) == len(b.children):
                 for i in _unlike(one, other, a, b)[0]:
-                    walk(a.children[i], b.children[i], f"{pointer}/{i}")
+                    self.compare(a.children[i], b.children[i], f"{pointer}/{i}")
                 return
             if a.kind == b.kind != "number" and same_json(a.value, b.value):
                 return
         elif a is b:
             return
-        found.append(JsonDifference(pointer, text_of(one, a), text_of(other, b)))
+        self.found.append(JsonDifference(pointer, _text(one, a), _text(other, b)))
 
-    if before.bytes != after.bytes:
-        walk(before.span_at(prefix), after.span_at(prefix), "")
-        for pointer in beside:
-            walk(before.span_at(pointer), after.span_at(pointer), BESIDE + pointer)
-    return found
+
+def _text(text: str, span: JsonSpan | None) -> str | None:
+    return None if span is None else text[span.start : span.stop]
 
 
 def _unlike(one: str, other: str, a: JsonSpan, b: JsonSpan) -> tuple[range, range]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from zarrscope.errors import NotFound, Refused
+from zarrscope.errors import BadMetadata, NotFound, Refused
 from zarrscope.errors.visible import visible
 from zarrscope.jsondoc.grammar import LONG
 from zarrscope.jsondoc.parse import (
@@ -178,6 +178,19 @@ class Document:
         for pointer, json_text in later.items():
             document = document.set_text(pointer, json_text)
         return document
+
+    def replaced(self, pointer: str, start: int, stop: int, new: str) -> Document:
+        """Returns the document with `new` in place of `text[start:stop]`, which is a part of the value at the pointer.
+
+        Only the values around this part are parsed. Raises BadMetadata if there is then no value that ends where the
+        old one ended, NotFound.
+        """
+        old, new = self._need(pointer).span, escape_surrogates(new)
+        made = self._spliced([(start, stop, new)])
+        now = made.span_at(pointer)
+        if now is None or (now.start, now.stop) != (old.start, old.stop + len(new) - (stop - start)):
+            raise BadMetadata("The text is not one value", pointer=pointer, key=self.key or None)
+        return made
 
     def with_object(self, pointer: str) -> Document:
         """Returns the document with an empty object at the pointer if there is nothing, or null, so that members can be
@@ -415,13 +428,16 @@ class Document:
         planned = [*splices]
         if not planned:
             return self
-        new_bytes = ParsedBytes(spliced(self.text, planned).encode())
+        text = spliced(self.text, planned)
+        new_bytes = ParsedBytes(text.encode())
         if new_bytes == self.bytes:
             return self
         if len(new_bytes) > LONG and not self.notes and is_allowed(new_bytes, self._limit):
             shared = shared_value(self.text, self._root, planned)
             new_bytes.parsed = (shared[0], []) if shared is not None else None
-        return self._of(new_bytes, self.version)
+        made = self._of(new_bytes, self.version)
+        made.text = text  # not decoded once more
+        return made
 
     def _of(self, source: bytes, version: Version | None) -> Document:
         return Document(source, self.key, version, limit=self._limit)

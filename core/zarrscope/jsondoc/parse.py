@@ -109,16 +109,15 @@ def raise_limit(limit: int) -> None:
 
 
 def is_allowed(data: bytes, limit: int) -> bool:
-    """Whether `decode_text` accepts the bytes of a text within this limit."""
+    """Whether `decode_text` accepts the size of a text within this limit."""
     try:
-        decode_text(data, limit=limit)
+        _check_size(data, limit)
     except BadMetadata:
         return False
     return True
 
 
-def decode_text(data: bytes, *, limit: int = NODE_LIMIT) -> str:
-    """The text of a document, a byte order mark kept as its first character. Raises BadMetadata."""
+def _check_size(data: bytes, limit: int) -> None:
     limit = max(limit, _raised)
     if len(data) > limit:
         raise BadMetadata(
@@ -131,6 +130,11 @@ def decode_text(data: bytes, *, limit: int = NODE_LIMIT) -> str:
             f"The document has {len(data):,} bytes, of which too many begin objects, lists and members",
             advice="This is hardly metadata. If it is, set ZARRSCOPE_DOCUMENT_LIMIT to more bytes.",
         )
+
+
+def decode_text(data: bytes, *, limit: int = NODE_LIMIT) -> str:
+    """The text of a document, a byte order mark kept as its first character. Raises BadMetadata."""
+    _check_size(data, limit)
     if data[:2] == b"\x1f\x8b":
         raise BadMetadata("The document is compressed with gzip, not JSON text", advice="Store it uncompressed.")
     # Text of UTF-16 or UTF-32 begins with a mark, or has zero bytes beside its first characters.

@@ -7,7 +7,7 @@ part is parsed when it is needed. The text must be valid JSON.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -46,6 +46,26 @@ def separators(text: str, start: int, stop: int) -> NDArray[np.int64]:
         at = end
     found.append(np.array([stop - 1]))
     return np.concatenate(found)
+
+
+def line_pieces(text: str) -> Iterator[str]:
+    """The text in pieces of some lines each; all but the first begin with a line feed. One call for a text of megabytes
+    would keep Python's lock, so that an interface waits for it."""
+    at = 0
+    while len(text) - at > JSON_PIECE and (end := text.find("\n", at + JSON_PIECE)) >= 0:
+        yield text[at:end]
+        at = end
+    yield text[at:]
+
+
+def start_of_line(text: str, number: int) -> int:
+    """Where the line with this number begins, counted from 0; the end of the text if it has fewer lines."""
+    at = 0
+    while at < len(text) and number and (passed := text.count("\n", at, at + JSON_PIECE)) < number:
+        number, at = number - passed, at + JSON_PIECE
+    for _ in range(number):
+        at = (text.find("\n", at) + 1) or len(text)
+    return min(at, len(text))
 
 
 def common_beginning(one: str, other: str, at: int, there: int, most: int) -> int:

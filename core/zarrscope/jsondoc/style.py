@@ -27,7 +27,11 @@ _STYLE_SAMPLE = 2000
 
 def escape_surrogates(text: str) -> str:
     """JSON text that UTF-8 can hold: lone surrogates become escapes."""
-    return _SURROGATE.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
+    try:
+        text.encode()  # a tenth of the time of a search
+        return text
+    except UnicodeEncodeError:
+        return _SURROGATE.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
 
 
 _STYLE_CHILDREN = 100

@@ -194,9 +194,9 @@ CHILDREN_AT_ONCE = 64
 # ---------------------------------------------------------------------------------------------- files and documents
 FILE_PIECE_BYTES = 1 << 20
 """Bytes of a file that a comparison reads at a time. Not measured: they stay in the processor's cache."""
-JSON_PIECE = 1 << 20
-"""Characters of a long JSON text that are examined at a time. Not measured: numpy's intermediate arrays are a few times
-as large."""
+JSON_PIECE = 1 << 16
+"""Characters of a long JSON text that are examined at a time: a single call for 4 MB keeps Python's lock for 3 to 25 ms
+(tests/bench/form.py). Finding the members of 4 MB takes 12 ms, in pieces of 2**20 17 (2026-11-30)."""
 LARGE_DOCUMENT = 64 << 10
 """Documents of more bytes are kept in parsed form from the opening of a hierarchy on. Not measured: smaller ones take
 less than a millisecond to parse again."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Literal
 
 from zarrscope.errors import ZarrscopeError
 from zarrscope.jsondoc import differences as compare
@@ -56,12 +57,12 @@ def sides_of(base: Document, mine: Document, theirs: Document, prefix: str) -> S
 
     attributes = base.get(prefix, {})
 
-    def field(pointer: str) -> Disagreement:
+    def field(pointer: str, choice: Side | Literal[""] = "") -> Disagreement:
         before, own, other = (_text(document, within(prefix, pointer)) for document in (base, mine, theirs))
-        return Disagreement(pointer, before, own, other, name=name_of(pointer, attributes))
+        return Disagreement(pointer, before, own, other, choice, name=name_of(pointer, attributes))
 
-    alone = [replace(field(pointer), choice="mine") for pointer in own if pointer not in met]
-    alone += [replace(field(pointer), choice="theirs") for pointer in other if pointer not in met]
+    alone = [field(pointer, "mine") for pointer in own if pointer not in met]
+    alone += [field(pointer, "theirs") for pointer in other if pointer not in met]
     return Sides(tuple(map(field, dict.fromkeys(tops))), tuple(alone))
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
-from zarrscope.errors import ZarrscopeError
+from zarrscope.errors import BadMetadata, ZarrscopeError
 from zarrscope.jsondoc.document import Document
+from zarrscope.jsondoc.parts import common_beginning, common_end, line_pieces, start_of_line
 from zarrscope.jsondoc.unparsed import UnparsedDocument
 from zarrscope.model.frozen import frozen
 from zarrscope.runtime.tuning import JSON_PIECE
@@ -46,32 +48,83 @@ def shape_of(text: str) -> TextShape:
 
 def text_of(document: Document, prefix: str) -> str:
     """The text of the attributes without indentation; "{}" if there are none."""
-    raw = document.text_at(prefix) if document.has(prefix) else "{}"
-    first, *rest = raw.replace("\r\n", "\n").split("\n")
-    indent = _indent(document, raw)
-    if all(line.startswith(indent) or not line.strip() for line in rest):
-        rest = [line.removeprefix(indent) for line in rest]
-    return "\n".join([first, *rest])
+    return _attributes(document, prefix).text
+
+
+class _Attributes(NamedTuple):
+    """The text of the attributes as it is stored, as it is shown, and the indentation that is not shown."""
+
+    stored: str
+    text: str
+    indent: str
+
+
+def _attributes(document: Document, prefix: str) -> _Attributes:
+    span = document.span_at(prefix)
+    stored = document.text[span.start : span.stop] if span is not None else "{}"
+    text = stored.replace("\r\n", "\n") if "\r" in stored else stored  # looking for one character is quicker
+    if (end := text.rfind("\n")) >= 0:
+        line = text[end + 1 :]
+    else:
+        line = document.text[document.text.rfind("\n", 0, span.start) + 1 : span.start] if span is not None else ""
+    indent = line[: len(line) - len(line.lstrip(" \t"))]
+    plain = _without(text, indent)
+    return _Attributes(stored, text, "") if plain is None else _Attributes(stored, plain, indent)
+
+
+def _without(text: str, indent: str) -> str | None:
+    """The text without the indentation of all lines but the first; None if a line is indented otherwise."""
+    if not indent:
+        return text
+    pieces = []
+    for piece in line_pieces(text):
+        if piece.count(f"\n{indent}") == piece.count("\n"):
+            pieces.append(piece.replace(f"\n{indent}", "\n"))
+            continue
+        first, *rest = piece.split("\n")
+        if not all(line.startswith(indent) or not line.strip() for line in rest):
+            return None
+        pieces.append("\n".join([first, *(line.removeprefix(indent) for line in rest)]))
+    return "".join(pieces)
+
+
+def _with_indent(text: str, indent: str, newline: str) -> str:
+    """The text with an indentation before each line but the first, unless that is blank."""
+    pieces = []
+    for piece in line_pieces(text):
+        first, *rest = piece.split("\n")
+        pieces.append(newline.join([first, *(indent + line if line.strip() else line for line in rest)]))
+    return "".join(pieces)
 
 
 def with_text(document: Document, prefix: str, text: str) -> Document:
-    """The document with another text for its attributes, indented as the attributes were before. Raises BadMetadata."""
-    if text == text_of(document, prefix):
+    """The document with another text for its attributes, indented as the attributes were before. Lines that are not
+    edited stay as they are stored. Raises BadMetadata."""
+    stored, before, indent = _attributes(document, prefix)
+    if text == before:
         return document
-    raw = document.text_at(prefix) if document.has(prefix) else "{}"
-    first, *rest = text.split("\n")
-    indent = _indent(document, raw)
-    newline = "\r\n" if "\r\n" in document.text else "\n"
-    return document.set_text(prefix, newline.join([first, *(indent + line if line.strip() else line for line in rest)]))
-
-
-def _indent(document: Document, raw: str) -> str:
-    """The white space at the beginning of the line on which the attributes end."""
-    last = raw.replace("\r\n", "\n").rpartition("\n")
-    if last[1]:
-        return last[2][: len(last[2]) - len(last[2].lstrip(" \t"))]
-    line = next((line for line in document.text.splitlines() if raw in line), "")
-    return line[: len(line) - len(line.lstrip(" \t"))]
+    most = min(len(before), len(text))
+    same = common_beginning(before, text, 0, 0, most)
+    begin = before.rfind("\n", 0, same) + 1
+    after = len(before) - common_end(before, text, len(before), len(text), most - same)
+    end = found if (found := before.find("\n", after)) >= 0 else len(before)
+    # the edited lines, then the same ones as they are stored
+    newline = "\r\n" if "\r" in stored and "\r\n" in stored else "\n"
+    lead = "\n" if begin else ""
+    new = _with_indent(lead + text[begin : len(text) - len(before) + end], indent, newline)
+    new = new.removeprefix(newline if begin else "")
+    start = start_of_line(stored, before.count("\n", 0, begin))
+    stop = len(stored)
+    if end < len(before):
+        stop = start_of_line(stored, before.count("\n", 0, end) + 1) - 1
+        stop -= stored.startswith("\r\n", stop - 1)
+    span = document.span_at(prefix)
+    if span is not None:
+        try:
+            return document.replaced(prefix, span.start + start, span.start + stop, new)
+        except BadMetadata:
+            pass  # the line that this error names is one of the document, not of the text
+    return document.set_text(prefix, "".join([stored[:start], new, stored[stop:]]))
 
 
 def shown(draft: Draft) -> tuple[str, TextFault | None]:
@@ -94,9 +147,12 @@ def fault_in(text: str, draft: Draft) -> TextFault | None:
         found = draft.with_text(text)
         return fault_of(found.fault) if isinstance(found, UnparsedDocument) else None
     try:
-        Document(text)
         draft.need_object(with_text(draft.now, draft.prefix, text))
     except ZarrscopeError as error:
+        try:
+            Document(text)
+        except BadMetadata as exact:
+            return fault_of(exact)  # with the place in this text, not in the document
         return fault_of(error)
     return None
 
@@ -132,7 +188,7 @@ def fault_of(error: ZarrscopeError) -> TextFault:
 def lines_of(text: str, fault: TextFault | None) -> tuple[Field, ...]:
     """The text as fields, one per line, each with its line number as label."""
     found = []
-    for i, line in enumerate(text.split("\n")[:MOST_LINES]):
+    for i, line in enumerate(text[: start_of_line(text, MOST_LINES)].split("\n")[:MOST_LINES]):
         wrong = fault.sentence if fault is not None and max(fault.line, 1) == i + 1 else ""
         found.append(
             Field(
