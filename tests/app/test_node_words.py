@@ -98,6 +98,7 @@ def test_a_line_is_said_with_its_document(tmp_path: Path) -> None:
 
 def test_a_series_without_a_name_is_counted_once() -> None:
     assert words.collection_title("series", "", 2, 2) == "2 images"
+    assert words.collection_title("series", "day", 2, 2) == "day: 2 images"
     assert words.collection_title("plate", "P1", 384, 384) == "Plate P1: 384 wells"
 
 

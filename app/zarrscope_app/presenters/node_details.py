@@ -25,6 +25,7 @@ from zarrscope.view.image import (
     members,
 )
 from zarrscope_app.presenters import origins, strings
+from zarrscope_app.presenters.folder_images import FEW, FolderImages, images_beneath
 from zarrscope_app.presenters.node_description import Info, describe
 from zarrscope_app.presenters.origins import origin_of
 from zarrscope_app.presenters.snippets import snippets
@@ -52,13 +53,17 @@ class NodeDetails:
     """Whether the node, or more of it, would be shown if the hierarchy were opened leniently, ignoring required
     extensions that are not understood."""
     collection: Collection | None = None
-    """The plate, well, series or label group that the node describes; None for other nodes."""
+    """The plate, well, series or label group that the node describes, or the images beneath a group that describes
+    none; None for other nodes."""
     members: tuple[CollectionMember, ...] = ()
     """The images of a series, if its document does not list them."""
     titles: Mapping[str, str] = field(default_factory=dict)
     """See `member_titles`."""
     fallback: ExtensionReport | None = None
     """The report on the data type of the node, if its document offers a fallback, used or not; otherwise None."""
+    has_more: bool = False
+    """Whether `images_beneath` may find images beneath the group later: those of a remote store, or of many children,
+    are not waited for."""
 
     @property
     def has_picture(self) -> bool:
@@ -140,9 +145,16 @@ def read_details(hierarchy: Hierarchy, path: str, origin: str | None = None) -> 
     told = origins.sentence(origin_of(hierarchy, node.path) if origin is None else origin)
     info = describe(node, image, described, hierarchy.extensions(node.path), told if node.path != "/" else "")
     info = replace(info, warnings=(*info.warnings, *warnings), snippets=snippets(node, image))
+    gathered = FolderImages()
+    if node.kind == "group" and image is None and described is None:
+        cheap = not hierarchy.store.remote or hierarchy.consolidated
+        gathered = images_beneath(node, FEW) if cheap else FolderImages(complete=False)
     fallback = next((report for report in node.metadata.extensions if report.fallback), None)
     passable = bool(misplaced) or _is_passable(node)
-    return NodeDetails(hierarchy, node, info, image, labels, icon, passable, described, found, titles, fallback)
+    return NodeDetails(
+        hierarchy, node, info, image, labels, icon, passable, described or gathered.collection, found, titles, fallback,
+        has_more=not gathered.complete,
+    )  # fmt: skip
 
 
 def axis_names(image: Image | None, array: Array) -> tuple[str, ...]:

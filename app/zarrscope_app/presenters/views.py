@@ -78,7 +78,7 @@ VIEWS = (
         lambda details: details.collection is not None and details.collection.kind in KINDS,
         OverviewPresenter,
         leads=True,
-        otherwise="This node is not a plate, a well or a series of images.",
+        otherwise="This node is not a plate, a well, or a group of several images.",
     ),
     View(
         "image",

@@ -1,4 +1,5 @@
-"""The layout of a collection of images: the wells of a plate, the fields of a well, the images of a series.
+"""The layout of a collection of images: the wells of a plate, the fields of a well, the images of a series or of a
+folder.
 
 Each image is a thumbnail of its coarsest level that is large enough. Thumbnails are read in the background
 from the middle outwards, and drawn with the same contrast: as stated in the files, or else the common range of all
@@ -38,7 +39,7 @@ from zarrscope_app.presenters.signals import signal
 if TYPE_CHECKING:
     from zarrscope.nodes.hierarchy import Hierarchy
 
-KINDS = ("plate", "well", "series")
+KINDS = ("plate", "well", "series", "images", "plates")
 SIDE = 128
 """The most pixels along the longer side of a thumbnail."""
 IN_FLIGHT = 32

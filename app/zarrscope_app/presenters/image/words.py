@@ -84,20 +84,20 @@ def projection(method: str, axis: str, start: int, stop: int) -> str:
     return f"{METHODS[method]} of {strings.clean(axis, 24)} {strings.count(start)}–{strings.count(stop - 1)}"
 
 
-COLLECTIONS = {"plate": "Plate", "well": "Well", "series": "Images"}
+COLLECTIONS = {"plate": "Plate", "well": "Well", "series": "Images", "images": "Images", "plates": "Plates"}
 NO_IMAGE_HERE = "There is no image here"
 NO_SMALL_LEVEL = "It has no level small enough for a thumbnail"
 
 
 def collection_title(kind: str, name: str, count: int, listed: int) -> str:
-    """The title of a collection with `count` members: "Plate P1: 384 wells"."""
-    noun = {"plate": "well", "well": "field", "series": "image"}[kind]
+    """The title of a collection with `count` members: "Plate P1: 384 wells", "embryos: 2 images"."""
+    noun = {"plate": "well", "well": "field", "plates": "plate"}.get(kind, "image")
     told = strings.counted(listed, noun)
     if count < listed:
         told = f"{told}, of which {count:,} are laid out"
-    if kind == "series" and not name:  # "Images: 2 images" would repeat the word
-        return told
-    return f"{COLLECTIONS[kind]}{' ' * bool(name)}{name}: {told}"
+    if kind in ("plate", "well"):  # for the others the word would be repeated
+        name = f"{COLLECTIONS[kind]} {name}".strip()
+    return f"{name}: {told}" if name else told
 
 
 def thumbnails_loading(n: int) -> str:

@@ -40,6 +40,7 @@ from zarrscope_app.presenters.session.credentials import AsksCredentials
 from zarrscope_app.presenters.session.elements import show_elements
 from zarrscope_app.presenters.session.enclosing import OpensEnclosing
 from zarrscope_app.presenters.session.exporting import ExportPresenter
+from zarrscope_app.presenters.session.gathering import GathersImages
 from zarrscope_app.presenters.session.history import History
 from zarrscope_app.presenters.session.kept_edits import KeepsEdits
 from zarrscope_app.presenters.session.kept_views import KeepsViews
@@ -63,7 +64,7 @@ if TYPE_CHECKING:
 
 class Session(
     OpensOtherwise, OpensEnclosing, KeepsViews, OnePlace, KeepsEdits, WatchesAttempts, AsksCredentials, SelectsSeveral,
-    WaitsForStores,
+    WaitsForStores, GathersImages,
 ):  # fmt: skip
     """One opened hierarchy with its presenters. `url` is its address. `state` shows all failures."""
 
@@ -135,6 +136,7 @@ class Session(
         made["overview"].named.connect(self.tree.entitle)
         made["overview"].named.connect(self._refresh)
         self._watch_attempts()
+        self.tree.attempted.connect(self._listed)
         self.tree.ask_by(lambda: self.access_denied)
         self.edit.offer_view(partial(changes_of_view, self.slice))
         self._share_indices()
@@ -155,9 +157,8 @@ class Session(
         def done(outcome: JobResult[tuple[tuple[Any, str], Any]]) -> None:
             self._ticket = None
             if outcome.error is not None or outcome.value is None:
-                self.error = outcome.error
+                self.error, self._status = outcome.error, SessionStatus.FAILED
                 self._shown_problem = self.problems.add(outcome.error or RuntimeError())
-                self._status = SessionStatus.FAILED
                 self.tabs.bring_problems(self._shown_problem.headline)
                 self.tree.fail(self._shown_problem.headline)
                 self._refresh()
@@ -210,8 +211,7 @@ class Session(
     def reload(self) -> None:
         """Reads everything again (F5). Unsaved changes stay; saving compares them with the stored documents."""
         self._ask_anew()
-        if self._hierarchy is not None:
-            self._wanted = self._path
+        self._wanted = self._path if self._hierarchy is not None else self._wanted
         if (node := self._node) is not None:
             self._view = (self._path, self._settings_on_show())
             arrays = self._arrays(node)
@@ -319,8 +319,7 @@ class Session(
             self._refresh()
             return
         self._end_opening()
-        self._passable = self._falls_back = False
-        self._shown_problem = self._reported
+        self._passable, self._falls_back, self._shown_problem = False, False, self._reported
 
         def done(outcome: JobResult[NodeDetails]) -> None:
             self._ticket = None
@@ -361,6 +360,7 @@ class Session(
         self.tree.entitle(found.titles)
         self._version = found.image.version if found.image is not None else ""
         self.tabs.show(found)
+        self._gather(found)
         if found.image is not None and found.has_picture:
             self._saw(found.image)
             self._labels_come = found.labels is None

@@ -75,6 +75,14 @@ class Tabs:
         self._leading = next((view.id for view in self.views if view.leads and view.id in fit), "info")
         self._bring_front()
 
+    def show_also(self, id: str, details: NodeDetails) -> None:
+        """Shows the displayed node in one more view, which fits only now that more was read about it."""
+        view = next(view for view in self.views if view.id == id)
+        self._ask(view, partial(self.presenters[id].show_node, details), None)
+        self._fit |= {id}
+        self._leading = next((each.id for each in self.views if each.leads and each.id in self._fit), "info")
+        self._bring_front()
+
     def _bring_front(self) -> None:
         wanted = "attributes" if self._together and not self._away else self._chosen
         self.front = wanted if wanted in self._fit else self._leading
