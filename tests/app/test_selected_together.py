@@ -86,3 +86,22 @@ def test_the_keys_stay_in_the_tree_while_rows_are_added(qtbot: Any, shown: tuple
     assert session.state.tab == "attributes"
     qtbot.keyClick(view, Qt.Key.Key_Return)
     qtbot.waitUntil(lambda: has_first_field(window, 3), timeout=SECONDS * 1000)
+
+
+def test_the_tree_stays_readable_beside_the_form(qtbot: Any, tmp_path: Path) -> None:
+    """The form took the width that a sentence about all images needs, and left the tree 78 pixels."""
+    from qt_robot import window_on
+
+    names = [f"{letter}-of-the-embryos-of-the-second-day.ome.zarr" for letter in "abc"]
+    for name, channels in zip(names, (("DAPI",), ("DAPI", "GFP"), ("DAPI", "GFP")), strict=True):
+        image(tmp_path / "slides" / name, channels)
+    text = tmp_path / "slides" / names[1] / "zarr.json"
+    text.write_text(text.read_text().replace("FFFFFF", "white"))
+    window, session = window_on(qtbot, str(tmp_path / "slides"))
+    window.resize(900, 600)
+    qtbot.waitUntil(lambda: row(window, session, f"/{names[2]}") is not None, timeout=SECONDS * 1000)
+    wide = window.panels.panels["tree"].width()
+    session.select_several([f"/{name}" for name in names])
+    qtbot.waitUntil(lambda: session.edit.state.summary.startswith("1 of 3 with errors: /b-of"), timeout=SECONDS * 1000)
+    qtbot.wait(50)
+    assert window.panels.panels["tree"].width() == wide

@@ -45,7 +45,7 @@ class FindingsView(QWidget):
         self.opener.setAutoRaise(True)
         self.opener.setFixedWidth(16)  # the arrow stands where the sentences of the form begin
         self.opener.toggled.connect(self._show_list)
-        self.summary = Label()
+        self.summary = ElidedLabel()
         self.first = QWidget()
         """The first of several findings, while the list is closed."""
         self._line = QHBoxLayout()
@@ -74,6 +74,7 @@ class FindingsView(QWidget):
     def show_state(self, state: EditState) -> None:
         """Shows whether the attributes are valid, and the findings about them."""
         self.summary.setText(state.summary)
+        self.summary.setToolTip(tip(state.summary))
         self.summary.setVisible(bool(state.summary))
         self.setVisible(bool(state.summary or state.findings))
         if state.findings == self._shown:

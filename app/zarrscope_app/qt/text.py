@@ -83,7 +83,8 @@ class WrappedLabel(Label):
 
 
 class ElidedLabel(Label):
-    """A label of one line whose text is shortened with an ellipsis if there is not enough space."""
+    """A label whose text is shortened with an ellipsis if there is not enough space, unless it may take several lines
+    (`setWordWrap`)."""
 
     def __init__(self, mode: Qt.TextElideMode = Qt.TextElideMode.ElideRight) -> None:
         super().__init__()
@@ -94,6 +95,8 @@ class ElidedLabel(Label):
         return self.palette().color(self.foregroundRole())
 
     def minimumSizeHint(self) -> QSize:
+        if self.wordWrap():
+            return super().minimumSizeHint()
         # Qt's is the whole text, which would widen the window instead of being shortened.
         least = self.fontMetrics().horizontalAdvance("…") * _LEAST_ELIDED
         return QSize(min(least, self.sizeHint().width()), super().minimumSizeHint().height())
@@ -103,6 +106,9 @@ class ElidedLabel(Label):
         return self.fontMetrics().elidedText(self.text(), self._mode, width)
 
     def paintEvent(self, event: QPaintEvent | None) -> None:
+        if self.wordWrap():
+            super().paintEvent(event)
+            return
         place = self.contentsRect()
         text = self.shortened(place.width())
         painter = QPainter(self)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from zarrscope.jsondoc.document import Document
@@ -80,3 +80,15 @@ class JudgeOfSeveral:
             replace(each, sentence=strings.joined(each.sentence, words.in_some(having[key], len(parts))))
             for key, each in ordered
         )
+
+
+def summed_up_all(verdicts: Mapping[str, tuple[str, bool]]) -> str:
+    """The verdicts of `judged_all` in a few words, without findings: "All 3 valid", "1 of 3 with errors: /b"."""
+    told = {path: each for path, each in verdicts.items() if each[0]}
+    if len({sentence for sentence, _ in told.values()}) < 2:
+        return words.judged_all(verdicts)
+    broken = [strings.clean(path, 40) for path, (_, wrong) in told.items() if wrong]
+    if not broken:
+        return f"All {strings.count(len(told))} valid"
+    named = ", ".join(broken[: words.MOST_REMARKS]) + " …" * (len(broken) > words.MOST_REMARKS)
+    return f"{strings.count(len(broken))} of {strings.count(len(told))} with errors: {named}"

@@ -22,7 +22,7 @@ from zarrscope_app.presenters.form import words
 from zarrscope_app.presenters.form.draft import Draft, diff_together, new_act
 from zarrscope_app.presenters.form.drafts import Drafts
 from zarrscope_app.presenters.form.findings import field_of, mend, wrong_texts
-from zarrscope_app.presenters.form.judge_of_several import JudgeOfSeveral
+from zarrscope_app.presenters.form.judge_of_several import JudgeOfSeveral, summed_up_all
 from zarrscope_app.presenters.form.mending import Asked, mended
 from zarrscope_app.presenters.form.merged import Merged, MergedNode, each_changed, edited, expected, merged
 from zarrscope_app.presenters.form.section_form import with_typed
@@ -440,7 +440,7 @@ class SeveralForm:
             verdict=words.judged_all({path: (each.sentence, bool(each.broken)) for path, each in known.items()}),
             valid=not any(each.broken for each in known.values()),
             findings=wrong_texts(self._errors) + self._judge.findings(parts),
-            summary=words.judged_all({path: (each.summary, bool(each.broken)) for path, each in known.items()}),
+            summary=summed_up_all({path: (each.summary, bool(each.broken)) for path, each in known.items()}),
             title=f"{self.title} •" if changes else self.title,
             waits=bool(self._typed) and not self._drafts.writable,
         )
