@@ -182,12 +182,14 @@ def test_a_reason_is_given_once_for_several_channels() -> None:
         name: (f"The server answered 503 at 0/c/{i}. Click to read it again.", f"0/c/{i}")
         for i, name in enumerate("abc")
     }
-    assert words.by_name(said).splitlines() == [
+    assert words.by_name(said, 3).splitlines() == [
         "a: The server answered 503 at 0/c/0. Click to read it again.",
         "b: the same. Key 0/c/1.",
         "c: the same. Key 0/c/2.",
     ]
-    assert words.by_name({"a": ("Loading. Key k.", "k"), "b": ("Loading. Key k.", "k")}) == "Loading. Key k."
+    assert words.by_name({"a": ("Loading. Key k.", "k"), "b": ("Loading. Key k.", "k")}, 2) == "Loading. Key k."
+    assert words.by_name({"b": ("Loading. Key k.", "k")}, 3) == "b: Loading. Key k.", "the other two are there"
+    assert words.by_name({}, 3) == ""
 
 
 def test_a_long_tooltip_is_wrapped() -> None:

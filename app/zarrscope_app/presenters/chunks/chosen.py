@@ -22,6 +22,7 @@ from zarrscope_app.presenters.chunks.missing import all_stored, next_missing, pa
 from zarrscope_app.presenters.chunks.view_models import Chosen, InnerMap, missing_reason, size_text
 from zarrscope_app.presenters.chunks.words import (
     bytes_part,
+    held_along,
     index_place,
     inner_place,
     inner_title,
@@ -59,6 +60,7 @@ class ChoosesChunk(ABC):
     _notify: CoalescedCall
     _shape: tuple[int, ...]
     _level: int
+    _channels: tuple[int, tuple[str, ...]]
     _rows: int
     _columns: int
     _part: tuple[int, int, int, int] | None
@@ -197,11 +199,9 @@ class ChoosesChunk(ABC):
         return Chosen(index, f"{kind} {', '.join(map(str, index))}", tuple(items), told, bool(failed))
 
     def _held(self, spans: ElementRanges) -> str:
-        held = ", ".join(
-            f"{self._name(axis)} {start}" + (f"–{stop - 1}" if stop - start > 1 else "")
-            for axis, (start, stop) in enumerate(spans)
-        )
-        return held or "one value"
+        axis, names = self._channels
+        held = (held_along(self._name(i), *span, names if i == axis else ()) for i, span in enumerate(spans))
+        return ", ".join(held) or "one value"
 
     # ------------------------------------------------------------------ chunks in the chosen shard
     def choose_inner(self, row: int, column: int) -> None:

@@ -56,6 +56,8 @@ class ChunksPresenter(ChoosesChunk):
     """Whether the tab of the map is in front."""
     _names: tuple[str, ...] = ()
     """The names of the axes."""
+    _channels: tuple[int, tuple[str, ...]] = (-1, ())
+    """The channel axis of the image, and the names of the channels that its metadata state; (-1, ()) without."""
     _shape: tuple[int, ...]
     """The shape of the finest level; the indices of the picture are indices of this level."""
 
@@ -78,6 +80,9 @@ class ChunksPresenter(ChoosesChunk):
         self._pictured = image is not None and details.has_picture and min(image.plane) >= 0
         self._shape = found[0][1].shape if found else ()
         self._names = axis_names(image, found[0][1]) if found else ()
+        stated = image.multiscale.channels if image is not None and image.multiscale is not None else ()
+        axis = image.channel_axis if image is not None else None
+        self._channels = (-1, ()) if axis is None else (axis, tuple(strings.clean(c.label, 40) for c in stated))
         if image is not None and min(image.plane) >= 0:
             self._rows, self._columns = image.plane
         grid = self._grid

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from zarrscope_app.presenters import strings
@@ -17,6 +18,17 @@ if TYPE_CHECKING:
 
 PER_LINE = 8
 """The bytes in a line of a dump."""
+MOST_NAMED = 3
+"""The most channels of a chunk that are named."""
+
+
+def held_along(axis: str, start: int, stop: int, channels: Sequence[str]) -> str:
+    """The elements of a chunk along an axis: "y 128–255", "c 1 (GFP)". `channels`: the names of all channels, along
+    their axis."""
+    span = f"{axis} {start}" + (f"–{stop - 1}" if stop - start > 1 else "")
+    named = [name for name in channels[start:stop] if name]
+    more = ", …" if len(named) > MOST_NAMED else ""
+    return f"{span} ({', '.join(named[:MOST_NAMED])}{more})" if named else span
 
 
 def whole_value(size: int) -> str:

@@ -460,7 +460,7 @@ class TileManager:
                 said[names.get(key, "")] = words.loading_tile(stored), stored
             elif index in tile.absent.get(key, ()):
                 said[names.get(key, "")] = self._missing(part.sheet.array, index), stored
-        return words.by_name(said)
+        return words.by_name(said, len(names))
 
     @staticmethod
     def _missing(array: Array, index: AxisIndices) -> str:

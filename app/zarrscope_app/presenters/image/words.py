@@ -222,15 +222,15 @@ def loading_tile(key: str) -> str:
     return f"Loading. Key {strings.clean(key)}."
 
 
-def by_name(said: Mapping[str, tuple[str, str]]) -> str:
+def by_name(said: Mapping[str, tuple[str, str]], channels: int) -> str:
     """The reasons why chunks of several channels are not drawn, one line for each channel. `said`: name of a channel →
-    (sentence, key of the chunk).
+    (sentence, key of the chunk). `channels`: the number of all channels and label images.
 
     If all have the same sentence and key, the result is that sentence, without names. If a sentence is the same as one
     above it except for the key, its line says "the same" and names the key.
     """
-    if len(set(said.values())) == 1:
-        return next(iter(said.values()))[0]
+    if len(said) in (0, channels) and len(set(said.values())) < 2:
+        return next(iter(said.values()), ("",))[0]
     lines, told = [], set[str]()
     for name, (sentence, key) in said.items():
         alike = sentence.replace(strings.clean(key), "")
