@@ -1,4 +1,4 @@
-"""What a chunk holds is said with the names of its channels."""
+"""The map of chunks names the channels of a chosen chunk."""
 
 from __future__ import annotations
 
