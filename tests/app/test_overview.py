@@ -22,6 +22,7 @@ from qt_robot import QtRobot
 from viewer import Viewer
 from zarrscope.nodes.hierarchy import Hierarchy
 from zarrscope.nodes.opening import open as open_hierarchy
+from zarrscope.ome.collection import Collection, CollectionMember
 from zarrscope.runtime.threads import Background, Mailbox
 from zarrscope.view.image import Image
 from zarrscope_app.presenters.image import overview, placing, tile_geometry
@@ -336,6 +337,17 @@ def test_a_local_plate_is_read_by_no_more_threads_than_cores(tmp_path: Path) -> 
     found.show_node(read_details(open_hierarchy(place), "/plate"))
     assert len(found._tickets) == 3
     assert found.state.loading == 9
+
+
+@pytest.mark.parametrize(
+    ("images", "rows", "columns"), [(1, 1, 1), (3, 1, 3), (4, 2, 2), (6, 2, 3), (12, 3, 4), (40, 6, 7)]
+)
+def test_images_fill_a_pane_that_is_wider_than_high(images: int, rows: int, columns: int) -> None:
+    """Three images stand beside each other, more in rows, in their order."""
+    members = tuple(CollectionMember(f"/{n}", str(n)) for n in range(images))
+    placed = placing.laid_out(Collection("images", "/", "", members), members)
+    assert [(row, column) for _, row, column in placed] == [divmod(n, columns) for n in range(images)]
+    assert placed[-1][1] == rows - 1
 
 
 # ---------------------------------------------------------------------- in the window

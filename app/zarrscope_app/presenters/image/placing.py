@@ -1,4 +1,5 @@
-"""The places of the members of a collection: of wells in the rows and columns of their plate, of others in a square."""
+"""The places of the members of a collection: of wells in the rows and columns of their plate, of others in a rectangle
+somewhat wider than high, as panes are."""
 
 from __future__ import annotations
 
@@ -9,12 +10,16 @@ from zarrscope.view.image import Collection, CollectionMember
 
 MAX_CELLS = 6144
 """The most cells of a layout: four times the wells of the largest plates (1536)."""
+_ONE_ROW = 3
+"""The most images that stand in one row."""
+_WIDTH = 1.4
+"""Columns for each row of more images."""
 
 
 def laid_out(collection: Collection, listed: Sequence[CollectionMember]) -> list[tuple[CollectionMember, int, int]]:
-    """Members with their row and column: from the plate, else arranged in about a square; at most MAX_CELLS."""
+    """Members with their row and column: from the plate, else row by row; at most MAX_CELLS."""
     listed = listed[:MAX_CELLS]
     if collection.kind == "plate":
         return [(m, *m.place) for m in listed if m.place is not None]
-    across = math.ceil(math.sqrt(len(listed))) if listed else 1
+    across = len(listed) if len(listed) <= _ONE_ROW else round(math.sqrt(len(listed) * _WIDTH))
     return [(m, i // across, i % across) for i, m in enumerate(listed)]
