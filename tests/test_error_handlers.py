@@ -61,7 +61,7 @@ ALLOWED = {
     ("move_folder", "make_folders"): SYSTEM,
     ("edit_outside", "_edited"): SYSTEM,
     ("__call__", "_open_folder"): SYSTEM,
-    ("end_process", "flush"): "a stream's",
+    ("_flush", "flush"): "a stream's",
     ("steer", "write"): "a stream's",
     ("flush", "flush"): "a stream's",
     ("store", "write"): "a file's",

@@ -158,6 +158,29 @@ def test_a_signal_in_an_exit_handler_is_no_traceback(name: str, threads: str, so
     assert done.stdout.endswith("late\nlast\n"), "the other exit handlers run, too"
 
 
+CLEARED = """
+import os, signal, sys
+from zarrscope_app.cli import main
+
+class Last:
+    def __del__(self, kill=os.kill, own=os.getpid, number=signal.Signals[sys.argv[1]]):
+        kill(own(), number)
+
+sys.zarrscope_last = Last()
+main(["tree", sys.argv[2]])
+"""
+"""Sends itself a signal while Python clears its modules."""
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_a_signal_after_all_was_printed_changes_nothing(name: str, source: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", CLEARED, name, str(source)], capture_output=True, text=True, timeout=100
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "uint16" in done.stdout
+
+
 @pytest.mark.parametrize("threads", ["", "threadless"])
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
 def test_a_signal_ends_an_exit_handler_that_hangs(name: str, threads: str, source: Path) -> None:

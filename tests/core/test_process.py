@@ -173,9 +173,10 @@ def test_the_command_line_is_such_an_application(arguments: list[str], tmp_path:
     zarrscope.open(str(tmp_path), "w-").create_array("/a", shape=(2,), dtype="uint8", chunks=(2,))
     given = [argument.format(volume=tmp_path) for argument in arguments]
     code = (
-        "import sys; from zarrscope_app.cli import main; sys.argv[1:] = " + repr(given) + "\n"
-        "try:\n    main()\nfinally:\n    import os; from zarrscope.runtime.process import is_owned\n"
-        "    print(is_owned(), os.environ['OPENBLAS_THREAD_TIMEOUT'])"
+        "import atexit, os, sys; from zarrscope_app.cli import main; sys.argv[1:] = " + repr(given) + "\n"
+        "from zarrscope.runtime.process import is_owned\n"
+        "atexit.register(lambda: print(is_owned(), os.environ['OPENBLAS_THREAD_TIMEOUT']))\n"
+        "main()"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert run.stdout.splitlines()[-1] == "True 20", run.stderr

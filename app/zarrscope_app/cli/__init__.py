@@ -25,7 +25,7 @@ import click
 from zarrscope.runtime.interrupts import install
 from zarrscope_app.cli.color import CHOICES, take_color
 from zarrscope_app.cli.console import Failed, say
-from zarrscope_app.cli.ending import end_process, outlast_signals, take_timeout, timed_out
+from zarrscope_app.cli.ending import end_process, finish_process, outlast_signals, take_timeout, timed_out
 from zarrscope_app.cli.hints import hinted
 from zarrscope_app.cli.plain import take_plain
 from zarrscope_app.cli.streams import make_inert
@@ -124,7 +124,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     outlast_signals([signal.SIGINT, *signals])
     if code > 128 or _HOSTS & sys.modules.keys():  # a person waits, after an interrupt or at the end of an application
         end_process(code)
-    sys.exit(code)
+    finish_process(code)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:

@@ -31,12 +31,22 @@ def end_process(code: int) -> NoReturn:
     try:
         with suppress(RuntimeError):  # no thread can be started
             _insist(code)
-        for stream in (sys.stdout, sys.stderr):
-            with suppress(OSError, ValueError, AttributeError):  # the stream is closed, or its reader is gone
-                stream.flush()
-        atexit._run_exitfuncs()
+        _leave()
     finally:
         os._exit(code)
+
+
+def _leave() -> None:
+    """Runs the functions registered with atexit, and writes what is left of the output, before them and after."""
+    _flush()
+    atexit._run_exitfuncs()
+    _flush()
+
+
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError, AttributeError):  # the stream is closed, or its reader is gone
+            stream.flush()
 
 
 def _insist(code: int) -> None:
@@ -66,6 +76,17 @@ def outlast_signals(numbers: Iterable[int]) -> None:
     for number in numbers:
         if signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, hurry)
+
+
+def finish_process(code: int) -> NoReturn:
+    """Ends the process as sys.exit does, but leaves out the clearing of modules. While Python clears them, it gives
+    signals that have handlers back to the system, and Ctrl-C would end a verb that is done: without a word, and with
+    the exit code of an interrupted one."""
+    try:
+        threading._shutdown()  # type: ignore[attr-defined]  # which Python itself calls here: it joins the threads
+        _leave()
+    finally:
+        os._exit(code)
 
 
 # ---------------------------------------------------------------------- --timeout
