@@ -497,10 +497,19 @@ def test_complex_values_are_not_cut(tmp_path: Path) -> None:
         )
         screen.session.set_tab("values")
         table = screen.app.query_one("#values", TableLines)
-        await screen.until(lambda: any("0.6666666666666666i" in line for line in painted(table)), "the imaginary part")
-        await screen.press("tab", "right")
+        await screen.until(lambda: any("0.3333333333333333" in line for line in painted(table)), "the values")
+        _, real, imaginary, second, zeros, *_ = painted(table)
+        assert real.split() == ["0", "0.3333333333333333", "-0.14285714285714285"], "two columns have room"
+        assert imaginary.split() == ["-0.6666666666666666i", "+0.000000001i"]
+        assert second.split() == ["1", "0.0", "1.0"]
+        assert zeros.split() == ["+0.0i", "+0.0i"]
+        await screen.press("tab", "j")
         await screen.until(
-            lambda: any("-0.14285714285714285+0.000000001i" in line for line in painted(table)), "the next column"
+            lambda: [table.marked(line) for line in range(6)] == [False] * 3 + [True] * 2 + [False], "row 1"
         )
+        await screen.press("j", "k")
+        await screen.until(lambda: table.marked(1) and table.marked(2), "row 0, of which both lines are marked")
+        await screen.press("right")
+        await screen.until(lambda: painted(table)[1].split() == ["0", "4.0"], "the next column")
 
     explore(url, steps)

@@ -73,7 +73,7 @@ class Info:
 
 def as_text(info: Info, columns: int = 0) -> str:
     """The description as plain text, for terminals and the clipboard. Tables that need more than `columns` characters
-    in a line are written as items; 0 means that there is no limit."""
+    in a line are written as items, and code is folded so that it still runs; 0 means that there is no limit."""
     lines = [info.title, info.subtitle, *([info.words] if info.words else [])]
     for section in info.sections:
         lines += ["", section.title]
@@ -88,7 +88,7 @@ def as_text(info: Info, columns: int = 0) -> str:
     for warning in info.warnings:
         lines += ["", warning]
     if info.snippets:
-        lines += ["", "Open in code", "", as_code(info.snippets)]
+        lines += ["", "Open in code", "", as_code(info.snippets, columns)]
     for key, text in info.documents:
         lines += ["", key, *(f"  {line}" for line in text.splitlines())]
     return "\n".join(lines).strip() + "\n"

@@ -17,6 +17,7 @@ from zarrscope.errors.confidential import without_numbers
 from zarrscope.errors.visible import visible
 from zarrscope.model.frozen import frozen
 from zarrscope.view.image import Image
+from zarrscope_app.presenters.code_lines import folded_code
 from zarrscope_app.presenters.formats import dialect_of, title_of
 
 if TYPE_CHECKING:
@@ -131,11 +132,15 @@ def _attributes(node: Group | Array) -> tuple[str, ...]:
     return () if isinstance(node.attributes, UnreadAttributes) else ("print(dict(node.attributes))",)
 
 
-def as_text(found: tuple[Snippet, ...]) -> str:
-    """All snippets, each beneath its title; the reason alone if no library opens the node."""
+def as_text(found: tuple[Snippet, ...], columns: int = 0) -> str:
+    """All snippets, each beneath its title; the reason alone if no library opens the node. Lines of more than `columns`
+    characters are folded where Python allows it; 0 means that there is no limit."""
     if len(reasons := {each.why for each in found}) == 1 and "" not in reasons:
-        return f"# {reasons.pop()}"
-    return "\n\n".join(f"# {titles}\n{each.text or '# ' + each.why}" for each, titles in without_repetition(found))
+        text = f"# {reasons.pop()}"
+    else:
+        parts = (f"# {titles}\n{each.text or '# ' + each.why}" for each, titles in without_repetition(found))
+        text = "\n\n".join(parts)
+    return "\n".join(folded_code(text, columns)) if columns else text
 
 
 def without_repetition(found: tuple[Snippet, ...]) -> Iterator[tuple[Snippet, str]]:

@@ -103,6 +103,11 @@ class Lines(Painter, ScrollView, can_focus=True):
         """The first line on which the cursor can be."""
         return 0
 
+    @property
+    def lines_per_row(self) -> int:
+        """The number of lines of a row, of which the cursor is on the first."""
+        return 1
+
     def line_at(self, y: int) -> int:
         """The line that is displayed `y` lines below the top."""
         return y + self.scroll_offset.y
@@ -116,7 +121,7 @@ class Lines(Painter, ScrollView, can_focus=True):
         """Repaints the visible lines after a change."""
         count = self.count()
         self._set_count(count)
-        self.cursor = max(self.first, min(self.cursor, count - 1))
+        self.cursor = self._within(self.cursor, count)
         self.refresh()
 
     def _set_count(self, count: int) -> None:
@@ -174,14 +179,19 @@ class Lines(Painter, ScrollView, can_focus=True):
     def move(self, to: int) -> None:
         """Moves the cursor to a line, clipped to the list, and scrolls it into sight."""
         first = self.first
-        self.cursor = max(first, min(to, self.count() - 1))
-        self.scroll_to_region(Region(0, self.cursor - first, 1, 1 + first), animate=False)
+        self.cursor = self._within(to, self.count())
+        self.scroll_to_region(Region(0, self.cursor - first, 1, self.lines_per_row + first), animate=False)
         self.refresh()
         self.post_message(self.Moved())
 
+    def _within(self, line: int, count: int) -> int:
+        """The nearest line of a list of `count` lines on which the cursor can be."""
+        line = max(self.first, min(line, count - 1))
+        return line - (line - self.first) % self.lines_per_row
+
     def key(self, event: events.Key) -> bool:
         """Moves the cursor for a key; returns False if the key has no effect here."""
-        page = max(1, self.size.height - 1)
+        page = max(1, (self.size.height - 1) // self.lines_per_row)
         moves = {
             "up": -1, "k": -1, "down": 1, "j": 1, "pageup": -page, "pagedown": page,
             "home": -self.count(), "g": -self.count(), "end": self.count(), "G": self.count(),
@@ -189,7 +199,7 @@ class Lines(Painter, ScrollView, can_focus=True):
         by = moves.get(event.character if event.character in ("k", "j", "g", "G") else event.key)
         if by is not None:
             if self.has_cursor:
-                self.move(self.cursor + by)
+                self.move(self.cursor + by * self.lines_per_row)
             else:
                 self.scroll_relative(y=by, animate=False)
         return by is not None

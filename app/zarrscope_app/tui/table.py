@@ -8,7 +8,7 @@ from textual.strip import Strip
 
 from zarrscope_app.presenters import Session, strings
 from zarrscope_app.presenters import strings_terminal as words
-from zarrscope_app.presenters.values import NUMBER_FORMATS
+from zarrscope_app.presenters.values import NUMBER_FORMATS, in_two_lines
 from zarrscope_app.tui.lines import Lines, StyledText, fold
 
 COLUMN, LONGEST = 11, 60
@@ -38,7 +38,7 @@ class TableLines(Lines):
 
     def count(self) -> int:
         table = self.session.values.state
-        return table.rows + 1 if table.rows else len(self._sentence())
+        return table.rows * self.lines_per_row + 1 if table.rows else len(self._sentence())
 
     def _sentence(self) -> list[StyledText]:
         """The lines that say why there is no table."""
@@ -48,11 +48,16 @@ class TableLines(Lines):
     def first(self) -> int:
         return 1 if self.session.values.state.rows else 0
 
+    @property
+    def lines_per_row(self) -> int:
+        return 2 if self.session.values.state.complex else 1
+
     def line_at(self, y: int) -> int:
         return super().line_at(y) if y or not self.first else 0
 
     def marked(self, line: int) -> bool:
-        return bool(self.session.values.state.rows) and super().marked(line)
+        table = self.session.values.state
+        return bool(table.rows) and 0 <= line - self.cursor < (self.lines_per_row if line else 1)
 
     @property
     def _wide(self) -> int:
@@ -97,11 +102,17 @@ class TableLines(Lines):
             self._measured, self._longest = measured, {}
         least = 0 if table.column_labels else SHORT - 2 if table.widest else COLUMN - 2
         head = max(least, len(values.label(0, column)[1]))
-        rows = max(1, self.size.height - 1)
-        lengths = (len(row[0]) for row in values.cells(self.scroll_offset.y, column, rows, 1))
+        high = self.lines_per_row
+        rows = max(1, -(-(self.size.height - 1) // high))
+        cells = values.cells(self.scroll_offset.y // high, column, rows, 1)
+        lengths = (max(map(len, self._lines_of(row[0]))) for row in cells)
         longest = max((self._longest.get(column, head), *lengths))  # a table may have no rows
         self._longest[column] = longest
         return min(longest + 2, LONGEST, max(COLUMN, self.columns - 8))
+
+    def _lines_of(self, cell: str) -> list[str]:
+        """The text of a cell, one line or two."""
+        return in_two_lines(cell).split("\n") if self.session.values.state.complex else [cell]
 
     def _back(self) -> int:
         """The number of columns that have room before the first displayed one."""
@@ -152,9 +163,11 @@ class TableLines(Lines):
         if line == 0:
             heads = [values.label(0, first + c)[1] for c in range(len(widths))]
             return [(" " * 7, ""), *((column(c, head), "quiet") for c, head in enumerate(heads))]
-        cells = values.cells(line - 1, first, 1, len(widths))
-        label = strings.clean(values.label(line - 1, first)[0], 6)
-        return [(f"{label:>6} ", "quiet"), *((column(c, cell), "") for c, cell in enumerate(cells[0] if cells else []))]
+        row, part = divmod(line - 1, self.lines_per_row)
+        cells = values.cells(row, first, 1, len(widths))
+        texts = ["".join(self._lines_of(cell)[part : part + 1]) for cell in (cells[0] if cells else [])]
+        label = "" if part else strings.clean(values.label(row, first)[0], 6)
+        return [(f"{label:>6} ", "quiet"), *((column(c, text), "") for c, text in enumerate(texts))]
 
     def key(self, event: events.Key) -> bool:
         if event.key == "w" and self.session.values.state.numbers:
