@@ -73,15 +73,21 @@ def tune_interpreter() -> None:
 
 class _SeldomWhole:
     """Excludes the objects that survive a full garbage collection from the next ones, until there are many more of
-    them. A full collection keeps Python's lock, for 5 ms with the 35,000 objects that an open form imports and makes,
-    and for up to 50 on a busy machine. Python itself waits for a quarter more objects; this waits for another quarter,
-    and at least `_GROWTH`, so the garbage that is kept longer stays bounded in the same way."""
+    them; and those of imported modules before they are visited for the first time. A full collection keeps Python's
+    lock: 5 to 10 ms for the 35,000 objects that an open form imports and makes, several times as long on a busy
+    machine. Python itself waits for a quarter more objects; this waits for another quarter, and at least `_GROWTH`, so
+    the garbage that is kept longer is limited in the same way."""
 
     _GROWTH = 50_000
+    _IMPORTS = 20
+    """From this number of new modules on, all new objects count as those of an import."""
 
     def __init__(self) -> None:
-        self._visited = gc.get_freeze_count()
+        self._modules = len(sys.modules)
+        self._kept = gc.get_freeze_count()
         """The objects that the last whole collection left."""
+        self._since = 0
+        """The survivors of the collections after it, of which some may be gone again."""
         self._whole = False
 
     def __call__(self, phase: str, info: dict[str, int]) -> None:
@@ -90,9 +96,17 @@ class _SeldomWhole:
         if phase == "start":
             if self._whole:
                 gc.unfreeze()
+            elif len(sys.modules) >= self._modules + self._IMPORTS:
+                gc.freeze()
+                self._modules = len(sys.modules)
             return
-        gc.freeze()
-        kept = gc.get_freeze_count()
         if self._whole:
-            self._visited = kept
-        self._whole = kept > self._visited + max(self._GROWTH, self._visited // 4)
+            gc.freeze()
+            self._kept, self._since, self._whole = gc.get_freeze_count(), 0, False
+            return
+        self._since += len(gc.get_objects())
+        gc.freeze()
+        limit = max(self._GROWTH, self._kept // 4)
+        if self._since > limit:
+            self._since = gc.get_freeze_count() - self._kept  # takes several ms, so it is not asked each time
+            self._whole = self._since > limit

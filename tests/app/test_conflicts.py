@@ -65,7 +65,7 @@ def test_each_field_has_the_side_that_was_chosen_for_it(session: Session, place:
         ("/scale", "0.5", "3", "7"),
         ("/name", '"cells"', '"mine"', '"theirs"'),
     ]
-    assert [(d.pointer, d.choice) for d in state.fitting] == [("/deep/a", "mine"), ("/list", "theirs")]
+    assert [(d.pointer, d.choice) for d in state.fitting] == [("/list", "theirs"), ("/deep/a", "mine")]
     assert "2 fields" in conflict_summary(state)
     session.edit.resolve("chosen")
     assert session.edit.state.status is EditStatus.CONFLICT, "nothing was chosen yet"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,10 @@ from zarrscope.jsondoc.document import Document
 from zarrscope.jsondoc.parse import parse_json
 from zarrscope.runtime.threads import Mailbox
 from zarrscope_app.presenters import EditStatus, Session
-from zarrscope_app.presenters.form import background_edits, background_view, draft, json_text, rescue
+from zarrscope_app.presenters.form import background_edits, background_view, conflict, draft, json_text, rescue
+from zarrscope_app.presenters.form.conflict import FittingFields
+from zarrscope_app.presenters.form.conflict_rows import MOST_ROWS, conflict_rows
+from zarrscope_app.presenters.form.view_models import Disagreement, Side
 from zarrscope_app.settings import FileSettings
 
 SECONDS = 60
@@ -244,3 +248,46 @@ def test_a_member_added_to_a_large_document_is_named_at_once(qtbot: Any, tmp_pat
     qtbot.keyClick(editor, Qt.Key.Key_Return)
     qtbot.waitUntil(lambda: form.model.place_of("/unit") is not None and not opened.edit.busy, timeout=SECONDS * 1000)
     opened.discard_edits()
+
+
+def test_of_a_large_conflict_only_the_listed_fields_are_made(
+    session: Session, mailbox: Mailbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[str] = []
+
+    def making(pointer: str, *given: Any, **more: Any) -> Disagreement:
+        made.append(pointer)
+        return Disagreement(pointer, *given, **more)
+
+    monkeypatch.setattr(conflict, "Disagreement", making)
+    edit = session.edit
+    edit.edit("name", "mine")
+    with zarrscope.open(str(tmp_path / "x.zarr"), "r+") as other:
+        other.root.attrs["table"] = [{**row, "class": "theirs"} for row in other.root.attributes["table"]]
+    edit.save()
+    mailbox.run_until(lambda: edit.state.status is EditStatus.CONFLICT and not edit.busy, SECONDS)
+    state = edit.state
+    assert len(state.fitting) == len(ROWS) + 1
+    assert not made
+    rows = conflict_rows(state)
+    assert (rows[0].label, rows[0].theirs) == ("/table/0/class", '"theirs"')
+    assert len(made) == MOST_ROWS
+    assert (state.fitting[-1].pointer, state.fitting[-1].choice) == ("/ome/multiscales/0/name", "mine")
+
+
+def test_in_a_conflict_of_several_nodes_the_fields_of_the_others_come_first() -> None:
+    def field(side: Side, pointer: str) -> Disagreement:
+        return Disagreement(pointer, None, "1", "2", side)
+
+    def sides(*pointers: str) -> FittingFields:
+        return FittingFields(([*pointers[:1]], partial(field, "theirs")), ([*pointers[1:]], partial(field, "mine")))
+
+    found = FittingFields.of_nodes({"/a": sides("/x", "/y"), "/b": sides("/x", "/z")})
+    assert [(each.path, each.pointer, each.choice) for each in found] == [
+        ("/a", "/x", "theirs"),
+        ("/b", "/x", "theirs"),
+        ("/a", "/y", "mine"),
+        ("/b", "/z", "mine"),
+    ]
+    assert found == FittingFields.of_nodes({"/a": sides("/x", "/y"), "/b": sides("/x", "/z")})
+    assert found != FittingFields.of_nodes({"/a": sides("/x", "/y"), "/b": sides("/x", "/q")})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from zarrscope_app.presenters.commands import LABELS
 from zarrscope_app.presenters.form.conflict_rows import (
     BEFORE,
@@ -51,7 +53,7 @@ _MOST_SEEN = 8
 """The most rows that are visible at once; further ones are reached by scrolling."""
 _LEAST_SEEN = 2
 """The rows that stay visible in a low window."""
-_Listed = tuple[tuple[Disagreement, ...], tuple[Disagreement, ...]]
+_Listed = tuple[Sequence[Disagreement], Sequence[Disagreement]]
 _NONE = ConflictRows((), ())
 
 

@@ -6,9 +6,11 @@ A field that only one side changed keeps that change; the person chooses only if
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Literal
+from functools import partial
+from itertools import zip_longest
+from typing import Literal, overload
 
 from zarrscope.errors import ZarrscopeError
 from zarrscope.jsondoc import differences as compare
@@ -19,13 +21,58 @@ from zarrscope_app.presenters.form.pointer_names import NAMES, name_of
 from zarrscope_app.presenters.form.view_models import Change, Disagreement, Side
 
 
+class FittingFields(Sequence[Disagreement]):
+    """The fields that one side alone changed, those of the other side first. Each is made when it is asked for: of a
+    large document there may be tens of thousands, of which a person sees some."""
+
+    def __init__(self, *runs: tuple[Sequence[str], Callable[[str], Disagreement]]) -> None:
+        """`runs`: pointers, and a function that makes the field at one of them."""
+        self.runs = runs
+
+    def __len__(self) -> int:
+        return sum(len(pointers) for pointers, _ in self.runs)
+
+    @overload
+    def __getitem__(self, index: int) -> Disagreement: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Disagreement, ...]: ...
+
+    def __getitem__(self, index: int | slice) -> Disagreement | tuple[Disagreement, ...]:
+        if isinstance(index, slice):
+            return tuple(self[at] for at in range(*index.indices(len(self))))
+        at = range(len(self))[index]
+        for pointers, make in self.runs:
+            if at < len(pointers):
+                return make(pointers[at])
+            at -= len(pointers)
+        raise IndexError(index)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, FittingFields) and (*self,) == (*other,))
+
+    __hash__ = None  # type: ignore[assignment]  # as of other sequences that are compared by their items
+
+    @staticmethod
+    def of_nodes(fields: Mapping[str, FittingFields]) -> FittingFields:
+        """The fields of several nodes, by their paths."""
+        runs = [
+            [(pointers, partial(_in_node, path, make)) for pointers, make in each.runs] for path, each in fields.items()
+        ]
+        return FittingFields(*(run for same_side in zip_longest(*runs) for run in same_side if run is not None))
+
+
+def _in_node(path: str, make: Callable[[str], Disagreement], pointer: str) -> Disagreement:
+    return replace(make(pointer), path=path)
+
+
 @frozen
 class Sides:
     """The changes of two sides to one document."""
 
     disputed: tuple[Disagreement, ...]
     """Fields that both sides changed, to different values."""
-    fitting: tuple[Disagreement, ...]
+    fitting: FittingFields
     """Fields that one side alone changed; `choice` names the side."""
 
     def chosen(self, choices: Mapping[str, Side]) -> tuple[Disagreement, ...]:
@@ -61,9 +108,11 @@ def sides_of(base: Document, mine: Document, theirs: Document, prefix: str) -> S
         before, own, other = (_text(document, within(prefix, pointer)) for document in (base, mine, theirs))
         return Disagreement(pointer, before, own, other, choice, name=name_of(pointer, attributes))
 
-    alone = [field(pointer, "mine") for pointer in own if pointer not in met]
-    alone += [field(pointer, "theirs") for pointer in other if pointer not in met]
-    return Sides(tuple(map(field, dict.fromkeys(tops))), tuple(alone))
+    def alone(changes: Iterable[str], choice: Side) -> tuple[list[str], Callable[[str], Disagreement]]:
+        return [pointer for pointer in changes if pointer not in met], partial(field, choice=choice)
+
+    fitting = FittingFields(alone(other, "theirs"), alone(own, "mine"))
+    return Sides(tuple(map(field, dict.fromkeys(tops))), fitting)
 
 
 def merge(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from itertools import chain, islice
 from typing import Literal, overload
 
 from zarrscope.model.frozen import frozen
@@ -68,10 +67,7 @@ def conflict_rows(state: EditState) -> ConflictRows:
     """A row for each disputed field, then for each field that only they changed, which is news to the person, then for
     each that only the person changed; at most `MOST_ROWS`."""
     disputed = state.conflicts[:MOST_ROWS]
-    theirs = (each for each in state.fitting if each.choice == "theirs")
-    mine = (each for each in state.fitting if each.choice != "theirs")
-    fitting = islice(chain(theirs, mine), MOST_ROWS - len(disputed))  # of a large document there are tens of thousands
-    return ConflictRows(disputed, tuple(fitting))
+    return ConflictRows(disputed, state.fitting[: MOST_ROWS - len(disputed)])
 
 
 def can_merge(state: EditState) -> bool:

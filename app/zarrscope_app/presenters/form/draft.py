@@ -19,7 +19,7 @@ from zarrscope.jsondoc.unparsed import UnparsedDocument, document_or_text
 from zarrscope.model.frozen import frozen
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form import words
-from zarrscope_app.presenters.form.conflict import Sides, beside_of, merge, put, sides_of
+from zarrscope_app.presenters.form.conflict import FittingFields, Sides, beside_of, merge, put, sides_of
 from zarrscope_app.presenters.form.line_diff import changed_lines
 from zarrscope_app.presenters.form.sections.model import NodeFacts
 from zarrscope_app.presenters.form.sections.shown_channels import ReadChannels, added_windows
@@ -230,9 +230,9 @@ class Draft:
         """In a conflict: the fields that both sides changed, and the fields that one side changed; empty without a
         conflict. For a large document those that `compare_sides` found last."""
         if self.theirs is None:
-            return Sides((), ())
+            return Sides((), FittingFields())
         if self.large:
-            return self._sides[1] if self._sides is not None else Sides((), ())
+            return self._sides[1] if self._sides is not None else Sides((), FittingFields())
         return self._find_sides(self.theirs)
 
     def compare_sides(self) -> None:

@@ -19,6 +19,7 @@ from zarrscope.jsondoc.edits import apply
 from zarrscope.runtime.threads import JobResult, Owner, Ticket
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form import words
+from zarrscope_app.presenters.form.conflict import FittingFields
 from zarrscope_app.presenters.form.draft import Draft, diff_together, new_act
 from zarrscope_app.presenters.form.drafts import Drafts
 from zarrscope_app.presenters.form.findings import field_of, mend, wrong_texts
@@ -422,7 +423,7 @@ class SeveralForm:
         known = self._judge.verdicts(parts)
         drafted = [(path, self._drafts.by_path[path]) for path in self.paths]
         conflicts = [replace(each, path=path) for path, draft in drafted for each in draft.disagreements]
-        fitting = [replace(each, path=path) for path, draft in drafted for each in draft.sides.fitting]
+        fitting = FittingFields.of_nodes({path: draft.sides.fitting for path, draft in drafted})
         return EditState(
             status,
             sentence,
@@ -432,7 +433,7 @@ class SeveralForm:
             can_undo=not self._saving and any(draft.at > 0 for draft in drafts),
             can_redo=not self._saving and any(draft.at < len(draft.history) - 1 for draft in drafts),
             conflicts=tuple(conflicts),
-            fitting=tuple(fitting),
+            fitting=fitting,
             path=path,
             way="image",
             ways=("image",),

@@ -5,6 +5,7 @@ Fields are in one list in the document's order, each with its depth; a host pain
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import Enum
 from typing import Literal
 
@@ -185,8 +186,8 @@ class EditState:
     conflicts: tuple[Disagreement, ...] = ()
     """Fields that both sides changed: call `choose` for each. If the tuple is empty although the status is CONFLICT,
     the changes of both sides can be merged without a choice."""
-    fitting: tuple[Disagreement, ...] = ()
-    """In CONFLICT: fields that only one side changed. A merge keeps the change of that side."""
+    fitting: Sequence[Disagreement] = ()
+    """In CONFLICT: fields that only one side changed, those of the other side first. A merge keeps their changes."""
     path: str = "/"
     key: str = ""
     """The key of the document in the store."""
