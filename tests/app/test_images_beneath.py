@@ -15,10 +15,10 @@ from contracts.journeys import Shelf
 from narrowing import as_group
 from viewer import Viewer
 from zarrscope.runtime.threads import Mailbox
-from zarrscope_app.presenters import Session, folder_images
+from zarrscope_app.presenters import EditStatus, Session, folder_images
 from zarrscope_app.presenters.image.overview import OverviewPresenter
 from zarrscope_app.presenters.session import gathering
-from zarrscope_app.presenters.session.actions import perform
+from zarrscope_app.presenters.session.actions import neighbours, perform
 
 
 def image(hierarchy: Any, path: str, value: int) -> None:
@@ -91,6 +91,31 @@ def test_one_walks_from_image_to_image(shelf: Shelf, view: Any) -> None:
     session = viewer.session
     session.select("/day/img1")
     viewer.until(lambda: session.state.path == "/day/img1" and not session.state.selecting)
+    perform(session, "next-image")
+    viewer.until(lambda: session.state.path == "/day/img2")
+
+
+def test_one_walks_on_although_the_folder_was_never_shown(shelf: Shelf, view: Any) -> None:
+    images(shelf)
+    viewer = view("/day/img2")
+    perform(viewer.session, "next-image")
+    viewer.until(lambda: viewer.session.state.path == "/day/img3")
+
+
+def test_one_walks_on_after_a_save(shelf: Shelf, view: Any) -> None:
+    """The arrows beside the path vanished, and F8 led nowhere."""
+    images(shelf)
+    viewer = view("/day")
+    session = viewer.session
+    session.set_writable(True)
+    viewer.until(lambda: session.state.writable and session.state.path == "/day" and not session.state.selecting)
+    viewer.until(lambda: arrived(session))
+    session.select("/day/img1")
+    viewer.until(lambda: session.state.path == "/day/img1" and session.edit.state.status is EditStatus.CLEAN)
+    session.edit.edit("/ome/multiscales/0/name", "first")
+    session.edit.save()
+    viewer.until(lambda: not session.edit.unsaved and session.edit.state.status is EditStatus.CLEAN)
+    assert neighbours(session) == (False, True)
     perform(session, "next-image")
     viewer.until(lambda: session.state.path == "/day/img2")
 

@@ -213,11 +213,11 @@ class OverviewPresenter:
         self._waiting.clear()
         self._undrawn.clear()
 
-    def forget(self, _: str = "") -> None:
+    def forget(self, path: str = "") -> None:
         """Drops the thumbnails of the collection that was displayed before: they are read again on return. Called when
-        attributes were saved, as they state colours and contrast."""
+        attributes of the node at `path` were saved, as they state colours and contrast; "" stands for all nodes."""
         self._kept = _Kept()
-        self._walker.forget()
+        self._walker.forget(path)
 
     def _keep(self) -> None:
         """Keeps the thumbnails of a collection that is left, except of a well of the plate that is kept."""

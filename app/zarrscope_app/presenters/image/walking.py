@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from zarrscope.errors import ZarrscopeError
 from zarrscope.runtime.threads import JobResult, Owner, Ticket
-from zarrscope.view.image import find_collection, members
+from zarrscope.view.image import find_collection, find_images, members
+from zarrscope_app.presenters.folder_images import FEW, images_beneath
 
 if TYPE_CHECKING:
     from zarrscope.nodes.hierarchy import Hierarchy
@@ -36,12 +37,15 @@ class Walker:
         self._hierarchy = hierarchy
         return True
 
-    def forget(self) -> None:
-        """Forgets all walks, after documents were written."""
+    def forget(self, path: str = "") -> None:
+        """Forgets all walks, or only those that the document of the node at `path` states, after it was written."""
         if self._ticket is not None:
             self._ticket.cancel()
             self._ticket = None
-        self.walks.clear()
+        if not path:
+            self.walks.clear()
+        for stated in (path, path.removesuffix("/OME") or "/"):  # the group "OME" states those of a series
+            self.walks.pop(stated, None)
 
     def walk(self, hierarchy: Hierarchy, path: str, by: int, go: Callable[[str], object]) -> None:
         """Calls `go` with the path of the node `by` steps after `path`, at once if the documents are known; not at all
@@ -119,8 +123,10 @@ def _read_walk(hierarchy: Hierarchy, path: str) -> Walk:
     """Reads the document of a node. A node that cannot be read is walked over: its own row states the reason."""
     try:
         node = hierarchy[path]
-        found = find_collection(node)
-        if found is None or node.kind != "group":
+        if node.kind != "group" or find_images(node):
+            return ()
+        found = find_collection(node) or images_beneath(node, FEW).collection
+        if found is None:
             return ()
         return tuple(member.path for member in members(node, found))
     except ZarrscopeError:
