@@ -48,6 +48,7 @@ def failure(
         errno.EPERM: "Ask the owner for the right to read it.",
         errno.ENOSPC: f"{FULL_DISK} {before}",
         errno.EDQUOT: f"Your quota is used up: make room, then try again. {before}",
+        errno.EFBIG: f"The disk or a limit (ulimit -f) allows no file of this size: raise it, then try again. {before}",
         errno.EIO: "The disk or the network drive reports a fault: check it, then try again.",
         errno.EMFILE: "Too many files are open: close other programs, then try again.",
         errno.ENAMETOOLONG: "Choose a shorter name.",
