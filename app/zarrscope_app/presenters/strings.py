@@ -143,11 +143,6 @@ def counted(n: int, noun: str, plural: str = "") -> str:
     return f"{count(n)} {noun if n == 1 else plural or noun + 's'}"
 
 
-def copy_name(name: str) -> str:
-    """The name that is proposed for a copy of a node in the same group."""
-    return f"{name}-copy"
-
-
 def ended(name: str, sentence: str, failed: bool) -> str:
     """The result of a job in words. The name of the job is added if the sentence alone does not say what was done."""
     return f"{name}: {sentence}" if failed or sentence == DONE else sentence

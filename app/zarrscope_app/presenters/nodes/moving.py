@@ -80,7 +80,7 @@ class Copy(Act):
     id = "copy"
 
     def fields(self, place: ActPlace) -> Fields:
-        proposed = join_path(place.path.rpartition("/")[0], strings.copy_name(place.name))
+        proposed = join_path(place.path.rpartition("/")[0], words.copy_name(place.name))
         return (ActField("to", words.NEW_PLACE, proposed),)
 
     def refused(self, place: ActPlace, given: Mapping[str, str]) -> FieldRefusal:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import datetime
 
@@ -278,3 +279,10 @@ def copies_remain(path: str) -> str:
 def emptied(gone: int, of: int) -> str:
     """How much a cancelled erasing of the trash has erased: "2 of 5 entries were erased, the others are kept."."""
     return f"{gone} of {strings.counted(of, 'entry', 'entries')} were erased, the others are kept."
+
+
+def copy_name(name: str) -> str:
+    """The name that is proposed for a copy of a node in the same group: "cells-copy.ome.zarr", "0-copy"."""
+    found = re.search(r"(\.ome)?\.(zarr|zr3|n5)$", name, re.IGNORECASE)
+    at = found.start() if found is not None and found.start() > 0 else len(name)
+    return f"{name[:at]}-copy{name[at:]}"
