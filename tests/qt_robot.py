@@ -26,7 +26,7 @@ from qtpy.QtWidgets import (
 
 from contracts.journeys import SECONDS, Robot
 from narrowing import not_none
-from zarrscope_app.presenters import MemorySettings, Session, SlicePresenter, TileState
+from zarrscope_app.presenters import EditStatus, MemorySettings, Session, SlicePresenter, TileState
 from zarrscope_app.presenters.commands import command
 from zarrscope_app.presenters.session.actions import can_undo
 from zarrscope_app.qt.export_dialog import ExportDialog
@@ -277,7 +277,9 @@ class QtRobot(Robot):
         QApplication.processEvents()
 
     def save(self) -> None:
-        self._ctrl("save", Qt.Key.Key_S, lambda: self.window.form.can_save)
+        leads_to_form = (EditStatus.INVALID, EditStatus.CONFLICT)
+        status = self.session.edit.brief.status
+        self._ctrl("save", Qt.Key.Key_S, lambda: self.window.form.can_save or status in leads_to_form)
 
     def undo(self) -> None:
         self._ctrl("undo", Qt.Key.Key_Z, lambda: can_undo(self.session))

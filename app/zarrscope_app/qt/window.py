@@ -11,7 +11,16 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from zarrscope_app.presenters import CoalescedCall, Session, SessionStatus, Settings, SliceState, Workspace, strings
+from zarrscope_app.presenters import (
+    CoalescedCall,
+    EditStatus,
+    Session,
+    SessionStatus,
+    Settings,
+    SliceState,
+    Workspace,
+    strings,
+)
 from zarrscope_app.presenters.commands import LABELS, command
 from zarrscope_app.presenters.image.blending import Other
 from zarrscope_app.presenters.image.linking import shared_link
@@ -272,7 +281,8 @@ class Window(QMainWindow):
         state = self._session.edit.brief if self._session is not None else None
         self.nodes.together.show()
         self._focus_awaited_form()
-        self.menus.enable(("save",), state is not None and self.form.can_save)
+        prevented = state is not None and state.status in (EditStatus.INVALID, EditStatus.CONFLICT)
+        self.menus.enable(("save",), state is not None and (self.form.can_save or prevented))
         self.menus.enable(("undo",), self._session is not None and can_undo(self._session))
         self.menus.enable(("redo",), state is not None and state.can_redo)
         self.menus.enable(("revert", "copy-commands"), state is not None and state.changes > 0)

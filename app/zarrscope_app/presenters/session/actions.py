@@ -114,6 +114,7 @@ def save(session: Session) -> None:
     if session.edit.brief.waits:
         session.set_writable(True)
     session.edit.save()
+    session.save_asked()
 
 
 def review(session: Session) -> None:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.advice import REFRESH, asks_to_refresh
+from zarrscope_app.presenters.form.view_models import EditStatus
+from zarrscope_app.presenters.form.words import LOOK_FIRST
 from zarrscope_app.presenters.problems import RULES
 from zarrscope_app.presenters.session.part import SessionPart
 
@@ -26,6 +28,8 @@ class WatchesAttempts(SessionPart):
     values: ValuesPresenter
     chunks: ChunksPresenter
     _shown_problem: strings.Problem
+    _asked_to_save = False
+    """Whether the person has asked to save the displayed attributes, and the result is not known yet."""
 
     @property
     @abstractmethod
@@ -52,6 +56,23 @@ class WatchesAttempts(SessionPart):
             view.recovered.connect(self.chunks.recovered)
         self.chunks.checked.connect(self._recovered)
         self.edit.changed.connect(self._list_stored_findings)
+        self.edit.changed.connect(self._show_what_prevents_saving)
+
+    def save_asked(self) -> None:
+        """Called before attributes are saved because the person asks for it, in any tab."""
+        self._asked_to_save = True
+        self._show_what_prevents_saving()
+
+    def _show_what_prevents_saving(self) -> None:
+        """Brings the form to the front if attributes could not be saved: it says why, and what can be done."""
+        brief = self.edit.brief
+        status = brief.status
+        prevented = status in (EditStatus.FAILED, EditStatus.CONFLICT, EditStatus.INVALID)
+        if self._asked_to_save and (prevented or LOOK_FIRST in brief.sentence):
+            self.tabs.lead_to("attributes")
+            self._refresh()
+        if status not in (EditStatus.DIRTY, EditStatus.SAVING, EditStatus.READ_ONLY, EditStatus.EMPTY):
+            self._asked_to_save = False
 
     def _list_stored_findings(self) -> None:
         """Adds to the list of problems what the form found wrong with the stored OME-Zarr attributes. A check of the

@@ -108,6 +108,11 @@ class Tabs:
             self._chosen = "" if view.leads else id
         return view is not None
 
+    def lead_to(self, id: str) -> None:
+        """Brings a tab to the front until another node is shown, not as the person's choice."""
+        if id in self._fit:
+            self.front = id
+
     def bring_problems(self, sentence: str) -> None:
         """Brings *Problems* to the front, as the only enabled tab; called when the hierarchy cannot be opened.
 
