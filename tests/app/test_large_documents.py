@@ -13,6 +13,7 @@ from qtpy.QtCore import Qt
 
 import zarrscope
 from zarrscope.jsondoc import document as documents
+from zarrscope.jsondoc import parse, sharing
 from zarrscope.jsondoc.differences import differences
 from zarrscope.jsondoc.document import Document
 from zarrscope.jsondoc.parse import parse_json
@@ -291,3 +292,29 @@ def test_in_a_conflict_of_several_nodes_the_fields_of_the_others_come_first() ->
     ]
     assert found == FittingFields.of_nodes({"/a": sides("/x", "/y"), "/b": sides("/x", "/z")})
     assert found != FittingFields.of_nodes({"/a": sides("/x", "/y"), "/b": sides("/x", "/q")})
+
+
+def test_a_saved_document_is_not_parsed_again_for_its_node(
+    session: Session, mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Info, the tree and the problems read the node again after each save."""
+    edit = session.edit
+    edit.edit("name", "first")
+    mailbox.run_until(lambda: edit.state.changes == 1 and not edit.busy, SECONDS)
+    session.problems.check()
+    mailbox.run_until(lambda: not session.problems.checking, SECONDS)
+    lengths: list[int] = []
+    real = parse.parse_text
+
+    def parsing(text: str, notes: list[str]) -> Any:
+        lengths.append(len(text))
+        return real(text, notes)
+
+    for module in (parse, sharing):
+        monkeypatch.setattr(module, "parse_text", parsing)
+    before = session.node
+    edit.save()
+    mailbox.run_until(lambda: edit.state.status is EditStatus.CLEAN and session.node is not before, SECONDS)
+    mailbox.run_until(lambda: not session.owner.waits() and not edit.busy, SECONDS)
+    assert session.node.attributes["ome"]["multiscales"][0]["name"] == "first"
+    assert sum(length > 100_000 for length in lengths) == 0, lengths

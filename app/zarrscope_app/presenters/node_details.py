@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from zarrscope.dialects.defects import as_far_as_read
 from zarrscope.errors import ZarrscopeError
+from zarrscope.jsondoc.parse import parsed_once
 from zarrscope.model.metadata import ExtensionOutcome as Found
 from zarrscope.model.metadata import ExtensionReport
 from zarrscope.nodes.extensions import demands_above
@@ -118,6 +119,11 @@ def stated_names(node: Group | Array, children: Iterable[tuple[str, Mapping[str,
 def read_details(hierarchy: Hierarchy, path: str, origin: str | None = None) -> NodeDetails:
     """Reads all data that the presenters of a node need. Waits for the store. `origin`: as `Child.origin`, if the node
     was listed by its group."""
+    with parsed_once(share=True):  # else a document of megabytes is parsed three times
+        return _read_details(hierarchy, path, origin)
+
+
+def _read_details(hierarchy: Hierarchy, path: str, origin: str | None) -> NodeDetails:
     node = hierarchy[path]
     image, described, icon, titles = None, None, "", dict[str, str]()
     warnings = [strings.clean(each) for each in demands_above(hierarchy, path)]

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from zarrscope.errors import ZarrscopeError
 from zarrscope.errors.confidential import public, scrub
+from zarrscope.jsondoc.parse import parsed_once
 from zarrscope.nodes.opening import open as open_hierarchy
 from zarrscope.runtime.threads import JobResult, Owner, Ticket
 from zarrscope.stores.address import absolute_address
@@ -344,7 +345,8 @@ class ProblemsPresenter:
         def work() -> list[Finding]:
             from zarrscope.check.hierarchy import check_documents  # loaded only if it is needed
 
-            return check_documents(hierarchy, path)
+            with parsed_once(share=True):
+                return check_documents(hierarchy, path)
 
         def done(outcome: JobResult[list[Finding]]) -> None:
             if outcome.value is None or self._hierarchy is not hierarchy:

@@ -25,6 +25,7 @@ from zarrscope.jsondoc.parse import (
     is_allowed,
     oddities,
     parse_json,
+    share,
 )
 from zarrscope.jsondoc.pointers import advice_on_missing, index_in, pointer_of, tokens_of
 from zarrscope.jsondoc.sharing import Splice, shared_value, spliced
@@ -77,6 +78,7 @@ class Document:
         """The parsed document. It is shared: do not change it."""
         self.notes: tuple[str, ...] = tuple(notes)
         """One sentence for each deviation from standard JSON in the text: NaN, Infinity, repeated names."""
+        share(self)
 
     # ------------------------------------------------------------------ reading
     @cached_property

@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
+from weakref import WeakValueDictionary
 
 from zarrscope.errors import BadMetadata
 from zarrscope.jsondoc.grammar import BEYOND, BOM, LITERALS, LONG, MAX_DEPTH, TWICE, fail, integer, without_collection
@@ -55,18 +56,51 @@ class ParsedBytes(VersionedValue):
     parsed: tuple[Any, list[str]] | None = None
 
 
-_kept: ContextVar[dict[bytes, tuple[Any, list[str]]] | None] = ContextVar("_kept", default=None)
+class _HasBytes(Protocol):
+    """A document: its text with the parsed value."""
+
+    bytes: bytes
+
+
+_documents: WeakValueDictionary[int, _HasBytes] = WeakValueDictionary()
+"""Hash of a long text → a document of it, as long as somebody uses that."""
+
+
+def share(document: _HasBytes) -> None:
+    """Lets `parsed_once` take the value of a document whose text it would parse: a form keeps the document that it has
+    just saved, and the node is read again from the same bytes."""
+    if len(document.bytes) > LONG:
+        _documents[hash(document.bytes)] = document
+
+
+def _shared(data: bytes) -> tuple[Any, list[str]] | None:
+    found = _documents.get(hash(data)) if len(data) > LONG else None
+    known = found.bytes if found is not None else None
+    return known.parsed if isinstance(known, ParsedBytes) and known == data else None
+
+
+class _Kept(dict[bytes, tuple[Any, list[str]]]):
+    """Text → its value and its notes."""
+
+    shares = False
+    """Whether the values of documents in use are taken, too."""
+
+
+_kept: ContextVar[_Kept | None] = ContextVar("_kept", default=None)
 
 
 @contextmanager
-def parsed_once() -> Iterator[None]:
+def parsed_once(*, share: bool = False) -> Iterator[None]:
     """A context in which each text is parsed once, however often it is fetched: for operations that read one document
-    repeatedly, such as an edit. The values must not be changed.
+    repeatedly, such as an edit. The values must not be changed. `share`: a long text of which a Document is in use
+    gets its value and is not parsed at all.
     """
     if _kept.get() is not None:
         yield
         return
-    token = _kept.set({})
+    kept = _Kept()
+    kept.shares = share
+    token = _kept.set(kept)
     try:
         yield
     finally:
@@ -83,8 +117,8 @@ def parse_json(data: bytes, *, key: str | None = None, limit: int = NODE_LIMIT, 
         held, kept = None, _kept.get()
         if len(data) <= max(limit, _raised):
             held = data.parsed if isinstance(data, ParsedBytes) else None
-            if held is None and kept:
-                held = kept.get(data)
+            if held is None and kept is not None:
+                held = kept.get(data) or (_shared(data) if kept.shares else None)
         if held is None:
             text = decode_text(data, limit=limit)
             if text.startswith(BOM):

@@ -153,7 +153,7 @@ def _store_new(
 # ---------------------------------------------------------------------------------------------- documents
 def save(hierarchy: NodeContext, path: str, document: Document, *, allow_nan: bool = False) -> Document:
     """Stores an edited document unless somebody changed it meanwhile. See Hierarchy.save; `path` is clean."""
-    with parsed_once():
+    with parsed_once(share=True):
         return _save(hierarchy, path, document, allow_nan)
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal
 from zarrscope.errors import BadMetadata, Conflict, NotStandard
 from zarrscope.jsondoc.document import Document
 from zarrscope.jsondoc.nonstandard import brought_in
+from zarrscope.jsondoc.parse import parsed_once
 from zarrscope.jsondoc.unparsed import UnparsedDocument
 from zarrscope.nodes.attributes import document_as_opened
 from zarrscope.nodes.internals import node_context
@@ -44,7 +45,8 @@ def read_draft(
     places = dict(dialect.attributes_at(path, kind) for dialect in node_context(hierarchy).dialects)
     prefix = ""
     try:
-        document = document_as_opened(node_context(hierarchy), path, kind) if opened else hierarchy.document(path)
+        with parsed_once():  # for the place of the attributes, and for the document
+            document = document_as_opened(node_context(hierarchy), path, kind) if opened else hierarchy.document(path)
         prefix = places[document.key]
         readable = not prefix or isinstance(document.value, dict)
     except BadMetadata as error:
@@ -57,7 +59,8 @@ def read_draft(
 
 def stored(hierarchy: Hierarchy, path: str, draft: Draft) -> Document:
     """The document of a draft as it is stored now. Waits for the store."""
-    return whole_document(hierarchy, path, draft.base.key) if draft.whole else hierarchy.document(path)
+    with parsed_once():
+        return whole_document(hierarchy, path, draft.base.key) if draft.whole else hierarchy.document(path)
 
 
 def save(hierarchy: Hierarchy, path: str, draft: Draft, document: Document) -> Document:
