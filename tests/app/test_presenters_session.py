@@ -220,6 +220,16 @@ def test_info_says_what_chunks_mean(shelf: Shelf, workspace: Workspace, mailbox:
     assert "example_unknown_codec" in session.metadata.state.problem
 
 
+def test_info_says_that_a_group_has_no_document(tmp_path: Path, workspace: Workspace, mailbox: Mailbox) -> None:
+    for name in "xy":
+        zarrscope.open(str(tmp_path / "folder" / f"{name}.zarr"), "w-")
+    session = workspace.open(str(tmp_path / "folder"))
+    mailbox.run_until(settled(session))
+    session.metadata.load_documents()
+    mailbox.run_until(lambda: not session.metadata.state.loading and bool(session.metadata.state.undocumented))
+    assert session.metadata.text().rstrip().endswith("it is there because of the nodes beneath it.")
+
+
 def test_info_names_a_row_once_that_the_document_does_not_state(
     tmp_path: Path, workspace: Workspace, mailbox: Mailbox
 ) -> None:

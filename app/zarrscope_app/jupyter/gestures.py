@@ -8,6 +8,7 @@ fast.
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Callable
 from math import isfinite
 from typing import Any
@@ -216,6 +217,7 @@ def _export(widget: Host, act: str, *args: Any) -> None:
     end()."""
     export = widget.session.export
     if act == "begin":
+        export.start_in(os.getcwd())  # the folder of the notebook, whose files Jupyter lists
         export.begin()
     elif act == "choose":
         export.choose(str(args[0]), str(args[1]) or None)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from zarrscope.nodes.hierarchy import Hierarchy
 
 MAX_DOCUMENT_CHARACTERS = 2_000_000
-
+UNDOCUMENTED = "No document describes this node: it is there because of the nodes beneath it."
 
 PATIENCE = 3.0
 """The most seconds for finding the stored size."""
@@ -160,7 +160,8 @@ class MetadataPresenter:
                 problem = strings.problem(outcome.error).headline
                 self._set(replace(self._state, warnings=(*self._state.warnings, problem), loading=False))
             else:
-                self._set(replace(self._state, documents=outcome.value or (), loading=False))
+                found, absent = outcome.value or (), "" if outcome.value else UNDOCUMENTED
+                self._set(replace(self._state, documents=found, undocumented=absent, loading=False))
 
         self._set(replace(self._state, loading=True))
         self._ticket = self._owner.read(work, done)

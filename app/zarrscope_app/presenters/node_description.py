@@ -64,6 +64,8 @@ class Info:
     problem: str = ""
     """The reason why the node cannot be decoded; "" if it can."""
     documents: tuple[tuple[str, str], ...] = ()
+    undocumented: str = ""
+    """The sentence that no document describes the node, once that is known."""
     loading: bool = False
     words: str = ""
     """A description for a person who does not know the format."""
@@ -89,6 +91,8 @@ def as_text(info: Info, columns: int = 0) -> str:
         lines += ["", warning]
     if info.snippets:
         lines += ["", "Open in code", "", as_code(info.snippets, columns)]
+    if info.undocumented:
+        lines += ["", info.undocumented]
     for key, text in info.documents:
         lines += ["", key, *(f"  {line}" for line in text.splitlines())]
     return "\n".join(lines).strip() + "\n"

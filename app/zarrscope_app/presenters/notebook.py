@@ -29,6 +29,7 @@ NOTEBOOK = {
     "copy-code": "Copy as Python",
     "export-begin": "Export…",
     "export-close": "Close",
+    "export-target": "To: a file where the kernel runs",
     "add-name": "Name of a new attribute",
     "row-from": "Row",
     "column-from": "Column",

@@ -374,6 +374,7 @@ class InfoPane(QWidget):
         self._presenter.measure()
         if self.documents.isChecked():
             self._presenter.load_documents()
+            parts += [f"<p style='color:{dim}'>{escape(state.undocumented)}</p>"] if state.undocumented else []
             for key, text in state.documents:
                 parts.append(f"<h4>{escape(key)}</h4><pre style='white-space: pre-wrap;'>{escape(text)}</pre>")
         html = "".join(parts)

@@ -5,10 +5,11 @@ function typed(ui, field, of, text, label, take) {
   const refusal = ui.image.refusal, refused = refusal.field === `${field}:${of}` || (of === "" && refusal.field === field);
   return el("input", { class: "num" + (refused ? " refused" : ""), value: refused ? refusal.text : text, title: refused ? refusal.sentence : label,
     "aria-label": label, "aria-invalid": String(refused), spellcheck: "false", "data-field": `${field}:${of}`,
-    onfocus: (e) => { e.target.select(); delete e.target.dataset.sent; }, onchange: (e) => { e.target.dataset.sent = "1"; take(e.target.value); } });
+    onfocus: (e) => { e.target.select(); delete e.target.dataset.sent; }, oninput: (e) => { delete e.target.dataset.sent; }, onchange: (e) => { e.target.dataset.sent = "1"; take(e.target.value); } });
 }
 const captioned = (caption, control) => el("label", { class: "zs-cap" }, el("span", {}, caption), control);
-const icon = (ui, sign, word, act, more = {}) => el("button", { class: "bare", title: ui.words[word], "aria-label": ui.words[word], onclick: act, ...more }, sign);
+// A button with a sign. `of` names the channel or the axis that it acts on.
+const icon = (ui, sign, word, act, more = {}, of = "") => el("button", { class: "bare", title: ui.words[word], "aria-label": [ui.words[word], of].filter(Boolean).join(" "), onclick: act, ...more }, sign);
 
 function makeSliders(ui) {
   const node = el("div", { class: "zs-controls" });
@@ -21,7 +22,7 @@ function makeSliders(ui) {
       typed(ui, "index", a.name, "", ui.words.index + " " + a.title, (text) => ui.line.send("slice.type_index", a.name, text)),
       el("span", { class: "num zs-quiet" }, a.end_text),
       ui.places[a.name]?.[2] ? typed(ui, "position", a.name, "", ui.words.position + " " + a.title, (text) => ui.line.send("slice.type_position", a.name, text)) : el("span"),
-      icon(ui, a.playing ? "⏸" : "▶", "play", () => ui.line.send("slice.play", a.name), { "aria-pressed": String(a.playing) }),
+      icon(ui, a.playing ? "⏸" : "▶", "play", () => ui.line.send("slice.play", a.name), { "aria-pressed": String(a.playing) }, a.title),
     ]));
   }
   function paint() {
@@ -37,7 +38,9 @@ function makeSliders(ui) {
     for (const a of axes) {
       const [index, text, position] = ui.places[a.name] || [0, "", ""];
       const slider = node.querySelector(`[data-axis="${CSS.escape(a.name)}"]`);
+      // A slider in use keeps its place until the kernel has answered: an earlier index would take steps back.
       if (slider && !(slider === active && ui.line.waits)) slider.value = index;
+      slider?.setAttribute("aria-valuetext", [text, a.end_text, position].filter(Boolean).join(" "));
       for (const [field, shown] of [["index", text], ["position", position]]) {
         const at = node.querySelector(`[data-field="${field}:${CSS.escape(a.name)}"]`);
         if (at && !(at === active && !at.dataset.sent) && refusal.field !== `${field}:${a.name}`) at.value = shown;
@@ -51,7 +54,7 @@ const INK = "#8a8a8a";  // visible on light and on dark backgrounds: the theme m
 
 // The histogram of a channel, with a handle for each limit.
 function strip(ui, c, i) {
-  const canvas = el("canvas", { class: "zs-strip", title: ui.words["limit-lo"] + " · " + ui.words["limit-hi"], "data-strip": i });
+  const canvas = el("canvas", { class: "zs-strip", role: "img", "aria-label": [ui.words["limit-lo"], ui.words["limit-hi"], c.label].join(" "), title: ui.words["limit-lo"] + " · " + ui.words["limit-hi"], "data-strip": i });
   const span = c.high - c.low || 1;
   let watching = null;  // asks for the histogram of a hidden channel when its place comes into view
   let lo = c.lo ?? c.low, hi = c.hi ?? c.high, held = "";
@@ -99,12 +102,12 @@ function channelCard(ui, c, i, many) {
   const w = ui.words, line = ui.line;
   return el("div", { class: "zs-channel" + (c.visible ? "" : " off"), "data-channel": i },
     el("div", { class: "zs-line" },
-      el("label", {}, el("input", { type: "checkbox", checked: c.visible, onchange: (e) => line.send("slice.set_visible", i, e.target.checked) }),
+      el("label", {}, el("input", { type: "checkbox", checked: c.visible, "aria-label": c.label, onchange: (e) => line.send("slice.set_visible", i, e.target.checked) }),
         el("input", { type: "color", value: hex(c.color), title: w.color, "aria-label": w.color + " " + c.label, onchange: (e) => line.send("slice.set_color", i, rgb(e.target.value)) }),
         el("span", { class: "nm", title: c.label }, c.label)),
-      c.is_alpha ? "" : [icon(ui, "A", "auto", () => line.send("slice.auto", i)),
-        icon(ui, "◐", "invert", () => line.send("slice.set_inverted", i, !c.inverted), { "aria-pressed": String(c.inverted) }),
-        many ? icon(ui, "①", "alone", () => line.send("slice.show_alone", i)) : ""]),
+      c.is_alpha ? "" : [icon(ui, "A", "auto", () => line.send("slice.auto", i), {}, c.label),
+        icon(ui, "◐", "invert", () => line.send("slice.set_inverted", i, !c.inverted), { "aria-pressed": String(c.inverted) }, c.label),
+        many ? icon(ui, "①", "alone", () => line.send("slice.show_alone", i), {}, c.label) : ""]),
     c.is_alpha ? "" : [strip(ui, c, i),
       el("div", { class: "zs-fields" },
         captioned(w["limit-lo"], typed(ui, "lo", i, c.lo_text, w["limit-lo"] + " " + c.label, (text) => line.send("slice.type_limit", i, "lo", text))),
@@ -134,12 +137,12 @@ function makeDisplay(ui) {
   let asked = false, of = "", reached = -1;  // `reached`: the channel that was found and is not yet scrolled into view
   function search() { ui.line.push("find-channel", "find-channel", find.value); }
   function clear() { asked = false; if (find.value) { find.value = ""; search(); } }
-  const show = painter(() => {
+  const show = painter((_, held) => {
     const s = ui.image, w = ui.words, line = ui.line, parts = ui.channels[0]?.parts || [];
     const axes = s.axes.filter((a) => a.role !== "channel" && a.length > 0), now = (role) => s.axes.find((a) => a.role === role)?.name;
     const options = axes.map((a) => [a.name, a.title]);
     const top = node.scrollTop;
-    refill(body,
+    refillAround(body, [
       ui.channels.length ? el("h4", {}, w.channels, el("button", { class: "bare", onclick: () => line.send("slice.auto") }, w["auto-all"])) : "",
       ui.channels.map((c, i) => (s.found && !s.found.includes(i) ? "" : channelCard(ui, c, i, ui.channels.length > 1))),
       s.found && !s.found.length ? el("p", { class: "zs-quiet" }, w["channel-unknown"]) : "",
@@ -159,7 +162,7 @@ function makeDisplay(ui) {
         icon(ui, "Σ", "measure-view", () => line.send("command", "measure-view"), { "aria-pressed": String(!!s.measurement.kind) })),
       el("label", {}, el("input", { type: "checkbox", checked: s.smooth, onchange: (e) => line.send("slice.set_smooth", e.target.checked) }), w.smooth),
       el("label", {}, el("input", { type: "checkbox", checked: s.dots, onchange: (e) => line.send("slice.set_dots", e.target.checked) }), w.dots),
-      s.measurement.kind ? measurement(ui, s.measurement) : el("p", { class: "zs-quiet" }, w.region));
+      s.measurement.kind ? measurement(ui, s.measurement) : el("p", { class: "zs-quiet" }, w.region)], held, "field");
     node.scrollTop = top;
   });
   return {
@@ -174,17 +177,16 @@ function makeDisplay(ui) {
       if (of !== now) { of = now; clear(); }
       find.placeholder = ui.words["channel-name"]; find.title = ui.words["channel-name"]; find.setAttribute("aria-label", ui.words["channel-name"]);
       above.hidden = ui.channels.length < 2 || !(ui.image.many || asked || find === active);
-      if (ui.holds || (node.contains(active) && active.dataset.field && !active.dataset.sent)) return;
-      const field = node.contains(active) ? active.dataset.field : "";
+      if (ui.holds) return;
+      const held = body.contains(active) && active.dataset.field ? active : null;
       const s = ui.image;
-      show([ui.channels, s.labels, s.axes, s.levels, s.locked, s.locked < 0 && s.level_text, s.projection, s.refusal, s.smooth, s.dots, s.three, s.measurement, s.current, s.found]);
+      show([ui.channels, s.labels, s.axes, s.levels, s.locked, s.locked < 0 && s.level_text, s.projection, s.refusal, s.smooth, s.dots, s.three, s.measurement, s.current, s.found], held);
       const card = reached < 0 || s.found ? null : node.querySelector(`[data-channel="${reached}"]`);
       if (card) {
         reached = -1;
         const box = node.getBoundingClientRect(), at = card.getBoundingClientRect();
         if (at.top < box.top + above.offsetHeight || at.bottom > box.bottom) node.scrollTop += at.top - box.top - above.offsetHeight;
       }
-      if (field) node.querySelector(`[data-field="${CSS.escape(field)}"]`)?.focus();
     },
   };
 }

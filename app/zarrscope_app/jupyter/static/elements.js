@@ -23,6 +23,43 @@ function refill(box, ...children) {
   box.scrollTop = top; box.scrollLeft = left;
 }
 
+// Fills a box as `refill` does, but leaves a field `held`, which has the focus, where it is, with the text that a person
+// types into it. The new field in its place has the same data attribute of the name `key`; without one, all is filled.
+// A text that was sent stays until the kernel has another than before. Returns whether an unsent text stays.
+function refillAround(box, children, held, key) {
+  const made = el("div", {}, children), chain = (node, top) => (node === top ? [] : [...chain(node.parentNode, top), node]);
+  const twin = held && [...made.querySelectorAll(held.tagName)].find((it) => it.dataset[key] === held.dataset[key] && it.type === held.type);
+  const old = held ? chain(held, box) : [], its = twin ? chain(twin, made) : [];
+  if (!twin || old.length !== its.length) { refill(box, [...made.childNodes]); return false; }
+  const top = box.scrollTop;
+  old.forEach((kept, i) => {
+    const now = its[i], siblings = [...now.parentNode.childNodes], at = siblings.indexOf(now);
+    for (const each of [...kept.parentNode.childNodes]) if (each !== kept) each.remove();
+    kept.before(...siblings.slice(0, at));
+    kept.after(...siblings.slice(at + 1));
+    for (const { name, value } of now.attributes) if (name !== "value") kept.setAttribute(name, value);
+  });
+  box.scrollTop = top;
+  const before = held.defaultValue, shown = held.value, changed = shown !== before, whole = held.selectionStart === 0 && held.selectionEnd === held.value.length;
+  held.defaultValue = twin.defaultValue;
+  if (changed && !(held.dataset.sent && twin.defaultValue !== before)) return !held.dataset.sent;
+  if (held.value !== twin.value) held.value = twin.value;
+  if (whole && held.value !== shown) held.select();
+  return false;
+}
+
+// The place of an element in a box, and the element of the same kind and name at such a place after the box was filled.
+const nameOf = (node) => [node.tagName, node.type, node.getAttribute("aria-label") ?? node.textContent].join(" ");
+function placeIn(box, node) {
+  const way = [];
+  for (let it = node; it !== box; it = it.parentNode) way.unshift([...it.parentNode.children].indexOf(it));
+  return { way, name: nameOf(node) };
+}
+function atPlace(box, { way, name }) {
+  const found = way.reduce((it, at) => it?.children[at], box);
+  return found && nameOf(found) === name && !found.disabled ? found : null;
+}
+
 function corners() {
   const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg"), path = document.createElementNS(svg.namespaceURI, "path");
   for (const [name, value] of [["viewBox", "0 0 12 12"], ["width", "12"], ["height", "12"]]) svg.setAttribute(name, value);

@@ -1,9 +1,11 @@
 // The attributes, shown in one of three ways: as sections by meaning, as all members, as JSON text. Nothing is written
 // before Save.
 function makeForm(ui) {
-  const node = el("div", { class: "zs-attributes", oninput: typing });
-  // A typed text can be saved before its field is left: a press on Save leaves it, and the form is not painted until then.
+  const node = el("div", { class: "zs-attributes", oninput: (e) => { delete e.target.dataset.sent; typing(); } });
+  // A typed text can be saved before its field is left: a press on Save leaves it.
   function typing() { const save = node.querySelector("[data-command=save]"); if (save) save.disabled = false; }
+  // Whether an element is a field into which a text is typed.
+  const isField = (it) => node.contains(it) && it.dataset.pointer != null && /^(INPUT|TEXTAREA)$/.test(it.tagName) && it.type !== "checkbox";
   const uid = "zs" + Math.random().toString(36).slice(2);
   const line = (f, more) => el("input", { value: f.text, title: f.title, "aria-label": f.label || f.title, "data-pointer": f.pointer, placeholder: f.differs || null, spellcheck: "false", onchange: (e) => {
     e.target.dataset.sent = "1"; ui.line.send("edit.edit", f.pointer, e.target.value); }, onfocus: (e) => { delete e.target.dataset.sent; }, ...more });
@@ -68,29 +70,33 @@ function makeForm(ui) {
     }));
     if (!may) return list;
     const name = el("input", { size: 14, placeholder: ui.words.name, "aria-label": ui.words["add-name"] }), value = el("input", { size: 20, placeholder: ui.words.value, "aria-label": ui.words["value-typed"], title: ui.words["value-typed"] });
-    list.append(el("div", { class: "zs-field zs-add" }, name, value, el("button", { onclick: () => name.value && ui.line.send("edit.add_typed", "", name.value, value.value) }, ui.words.add)));
+    const add = () => name.value && ui.line.send("edit.add_typed", "", name.value, value.value);
+    list.append(el("div", { class: "zs-field zs-add", onkeydown: (e) => { if (e.key === "Enter" && e.target !== e.currentTarget.lastChild) add(); } }, name, value, el("button", { onclick: add }, ui.words.add)));
     return list;
   }
-  const show = painter(({ edit, ways, diff }, may) => {
+  const show = painter(({ edit, ways, diff }, may, held) => {
     const command = (id, enabled) => el("button", { disabled: !enabled, "data-command": id, onclick: () => ui.line.send("command", id) }, ui.words[id]);
     const conflict = edit.status !== "conflict" ? "" : el("div", { class: "zs-conflict" },
       edit.conflicts.length ? el("table", {}, el("tr", {}, el("th"), el("th", {}, ui.words.mine), el("th", {}, ui.words.theirs)),
         edit.conflicts.map((d) => el("tr", {}, el("th", { title: d.pointer }, d.path ? `${d.path} ${d.name || d.pointer}` : d.name || d.pointer), ["mine", "theirs"].map((whose) => el("td", {}, el("button", { class: whose === d.choice ? "on" : "", "aria-pressed": String(whose === d.choice), "data-side": whose, onclick: () => ui.line.send("edit.choose", d.pointer, whose, d.path) }, d[whose] ?? "–")))))) : "",
       [["mine", "keep-mine"], ["theirs", "take-theirs"], ["chosen", "merge"]].map(([whose, word]) => el("button", { "data-whose": whose, disabled: whose === "chosen" && edit.conflicts.some((d) => !d.choice), onclick: () => ui.line.send("edit.resolve", whose) }, ui.words[word])));
-    refill(node,
+    const children = [
       el("div", { class: "zs-bar" },
         ways.length < 2 ? "" : el("div", { class: "zs-ways" }, ways.map(([way, title]) =>
           el("button", { "aria-pressed": String(way === edit.way), class: way === edit.way ? "on" : "", "data-way": way, onclick: () => ui.line.send("edit.show_way", way) }, title))),
         el("span", {}, edit.sentence), edit.shows_document ? el("button", { "data-document": "", onclick: () => ui.line.send("edit.show_way", "document") }, edit.shows_document) : "", may ? [command("undo", edit.can_undo), command("redo", edit.can_redo), command("revert", edit.changes > 0), command("save", edit.can_save)] : ""),
       conflict, edit.way === "image" ? sections(edit, may) : edit.way === "json" || edit.way === "document" ? text(edit, may) : members(edit, may),
-      diff ? el("pre", { class: "zs-diff" }, diff.split("\n").map((each) => el("div", { class: /^\+(?!\+\+)/.test(each) ? "add" : /^-(?!--)/.test(each) ? "del" : "" }, each))) : "");
+      diff ? el("pre", { class: "zs-diff" }, diff.split("\n").map((each) => el("div", { class: /^\+(?!\+\+)/.test(each) ? "add" : /^-(?!--)/.test(each) ? "del" : "" }, each))) : ""];
+    if (refillAround(node, children, held, "pointer")) typing();
   });
+  let of = "";
   function paint() {
     const active = focused(ui.box);
-    if (node.contains(active) && active.dataset?.pointer != null && /^(INPUT|TEXTAREA)$/.test(active.tagName) && active.type !== "checkbox" && !active.dataset.sent) return;
     const { edit, ways } = ui.panel, diff = ui.diff, pointer = node.contains(active) ? active.dataset?.pointer : null;
-    show({ edit, ways, diff }, ui.editable && edit.status !== "read-only");
-    if (pointer) node.querySelector(`input[data-pointer="${CSS.escape(pointer)}"]`)?.focus();
+    const now = JSON.stringify([ui.place.turn, ui.place.path, ui.place.together]), held = now === of && isField(active) ? active : null;
+    of = now;  // a text that was typed for one node is none for the next
+    show({ edit, ways, diff }, ui.editable && edit.status !== "read-only", held);
+    if (pointer && !node.contains(focused(ui.box))) node.querySelector(`input[data-pointer="${CSS.escape(pointer)}"]`)?.focus();
     const first = ui.toForm && ui.place.together?.length && ways.length < 2 && node.querySelector(".zs-sections")?.querySelector("input:not([type])");
     if (!first) return;
     ui.toForm = false;

@@ -53,6 +53,7 @@ function lineTo(model, turn, changed) {
     look() { line.tell("look"); },
     end() { clearTimeout(timer); unwatch(); },
     get dead() { return dead; },
+    get waits() { return sent > heard; },
   };
   return line;
 }

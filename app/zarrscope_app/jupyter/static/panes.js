@@ -30,14 +30,21 @@ function makePanes(ui) {
   function chunks(node) {
     const c = ui.panel.chunks, w = ui.words, send = ui.line.send;
     const rows = c.cells.length, columns = rows ? c.cells[0].length : 0;
-    const clickable = (map, call, title) => {
-      const made = el("canvas", { class: "zs-map", title, onclick: (e) => {
+    // The first arrow key chooses the first cell, if none is chosen.
+    const STEPS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
+    const clickable = (map, call, title, name) => {
+      const most = [map.cells.length - 1, (map.cells[0]?.length ?? 1) - 1];
+      const made = el("canvas", { class: "zs-map", title, tabindex: "0", role: "application", "aria-label": name, onclick: (e) => {
         const b = made.getBoundingClientRect();
         send(call, Math.floor(((e.clientY - b.top) / b.height) * map.cells.length), Math.floor(((e.clientX - b.left) / b.width) * map.cells[0].length));
+      }, onkeydown: (e) => {
+        if (!STEPS[e.key] || e.ctrlKey || e.metaKey || e.altKey) return;
+        e.preventDefault(); e.stopPropagation();
+        send(call, ...[0, 1].map((i) => (map.chosen_cell ? Math.max(0, Math.min(most[i], map.chosen_cell[i] + STEPS[e.key][i])) : 0)));
       } });
       return made;
     };
-    const canvas = clickable(c, "chunks.choose", w["chunk-choose"]), inside = c.inner && clickable(c.inner, "chunks.choose_inner", w["chunk-inner-map"]);
+    const canvas = clickable(c, "chunks.choose", w["chunk-choose"], w["chunk-map"]), inside = c.inner && clickable(c.inner, "chunks.choose_inner", w["chunk-inner-map"], w["chunk-inner-map"]);
     const options = c.axes.map((a) => [a, a]);
     refill(node, el("div", { class: "zs-bar" },
       c.levels.length > 1 ? captioned(w.level, choice(c.levels.map((l, i) => [i, l]), c.level, w.level, (i) => send("chunks.set_level", +i))) : "",
@@ -47,9 +54,9 @@ function makePanes(ui) {
       c.whole ? "" : el("button", { onclick: () => send("chunks.show_whole") }, w["chunk-whole"]),
       c.scanning ? el("button", { onclick: () => send("chunks.cancel") }, w["chunk-list-stop"]) : el("button", { onclick: () => send("chunks.refresh") }, w["chunk-refresh"])),
     c.sentence ? el("p", { class: "zs-note" }, c.sentence) : "",
-    el("div", { class: "zs-chunks" }, rows ? el("div", { class: "zs-mapbox" }, el("span", { class: "zs-quiet" }, `${c.row_axis || ""} ↓  ${c.column_axis || ""} →`), canvas,
+    el("div", { class: "zs-chunks" }, rows ? el("div", { class: "zs-mapbox" }, el("span", { class: "zs-quiet" }, `${c.row_axis ? c.row_axis + " ↓  " : ""}${c.column_axis || ""} →`), canvas,
       el("div", { class: "zs-legend" }, c.legend.map((text, k) => c.cells.some((row) => row.includes(String(k))) ? el("span", {}, el("i", { class: "c" + k }), text) : ""), c.scale.map(([share, text]) => el("span", {}, el("i", { class: "c1", style: `opacity: ${0.3 + 0.7 * share}` }), text)))) : "",
-    el("div", { class: "zs-counts" }, list(c.items), c.chosen ? el("div", { class: "zs-chosen" }, el("h4", {}, c.chosen.title), list(c.chosen.items), c.chosen.sentence ? el("p", { class: c.chosen.failed ? "er" : "" }, c.chosen.sentence) : "",
+    el("div", { class: "zs-counts" }, list(c.items), c.chosen ? el("div", { class: "zs-chosen", role: "status" }, el("h4", {}, c.chosen.title), list(c.chosen.items), c.chosen.sentence ? el("p", { class: c.chosen.failed ? "er" : "" }, c.chosen.sentence) : "",
       inside ? [el("h4", {}, c.inner.title), c.inner.fixed.map(([axis, at, low, high]) => captioned(axis, el("input", { type: "number", min: low, max: high, value: at, "aria-label": axis, onchange: (e) => send("chunks.set_inner", axis, +e.target.value) }))), el("div", {}, inside)] : "",
       c.chosen.parts.map((part) => [el("h4", {}, part.title), list(part.items), part.text ? el("pre", {}, part.text) : ""]),
       c.pictured ? el("button", { onclick: () => send("chunks.show_in_image") }, w["chunk-in-image"]) : "", " ", el("button", { onclick: () => send("chunks.check") }, w["chunk-check"])) : rows ? el("p", { class: "zs-quiet" }, w["chunk-choose"]) : "")));
@@ -87,8 +94,8 @@ function makePanes(ui) {
     refill(node, el("div", { class: "zs-info" }, i.words ? el("p", {}, i.words) : "", el("div", { class: "zs-quiet" }, i.subtitle), i.problem ? el("p", {}, "⚠ " + i.problem) : "",
       i.warnings.map((text) => el("p", {}, "⚠ " + text)), el("div", { class: "zs-told" }, i.sections.map((s) => el("section", {}, el("h4", {}, s.title), s.hint ? el("p", { class: "zs-hint" }, s.hint) : "", s.rows.length ? table(s) : list(s.items)))),
       i.snippets.length ? el("h4", {}, w.snippets) : "",
-      i.snippets.map((s) => el("details", {}, el("summary", {}, s.title, s.text ? el("button", { class: "bare", onclick: (e) => { e.preventDefault(); ui.copied(s.text); } }, w["code-copy"]) : ""), el("pre", {}, s.text || s.why))),
-      i.documents.length ? i.documents.flatMap(([key, text]) => [el("h4", {}, key), el("pre", {}, text)]) : el("button", { disabled: i.loading, onclick: () => ui.line.send("metadata.load_documents") }, w.document)));
+      i.snippets.map((s) => el("details", {}, el("summary", {}, s.title, s.text ? el("button", { class: "bare", onclick: (e) => { e.preventDefault(); ui.copied(s.text); } }, w["code-copy"]) : ""), s.text ? el("pre", {}, s.text) : el("p", { class: "zs-quiet" }, s.why))),
+      i.documents.length ? i.documents.flatMap(([key, text]) => [el("h4", {}, key), el("pre", {}, text)]) : i.undocumented ? el("p", { class: "zs-quiet" }, i.undocumented) : el("button", { disabled: i.loading, onclick: () => ui.line.send("metadata.load_documents") }, w.document)));
     const tables = [...node.querySelectorAll(".zs-levels")], told = i.sections.filter((s) => s.rows.length);
     requestAnimationFrame(() => tables.forEach((t, k) => {  // widths are known once the pane is in the page
       if (t.isConnected && t.offsetWidth > t.parentNode.clientWidth) t.replaceWith(list(told[k].items));

@@ -1,6 +1,6 @@
 // One view of the picture: paints its tiles as they arrive, and the marks over them, and sends the gestures on it.
 function makeStage(ui, id) {
-  const canvas = el("canvas"), over = el("div", { class: "zs-over" });
+  const canvas = el("canvas", { role: "img" }), over = el("div", { class: "zs-over" });
   const node = el("div", { class: "zs-canvas", "data-view": id }, canvas, over);
   const tiles = new Map();
   let order = [], former = [], frame = {}, rect = null, shapeKey = "", asked = false, turn = 0, since = 0, wanted = null, kept = null, drag = null, hovered = "", told = "";
@@ -106,6 +106,7 @@ function makeStage(ui, id) {
     ui.line.tell("painted", id);
   }
   function say() {
+    canvas.setAttribute("aria-label", [ui.place.tabs?.find((t) => t.id === "image")?.title, ui.image.name].filter(Boolean).join(" "));
     const alone = !frame.blocked && frame.over;  // the reason why no tile could be read stands alone
     const reason = alone || frame.broken || "", sentence = frame.blocked || (alone ? "" : frame.sentence || "");
     over.title = reason;

@@ -3,10 +3,11 @@ const ROW = 22;
 const SHOWN = ["array", "image", "plate"];  // rows whose node is looked at; after a group, the next click is on another row
 
 function makeTree(ui) {
+  const uid = "zs" + Math.random().toString(36).slice(2);
   let cleared = 0, asked = 0, cursor = 0;
   const filter = el("input", { type: "search", oninput: () => ui.line.push("filter", "tree.filter", filter.value),
     onkeydown: (e) => { if (e.key === "Enter") ui.line.send("name", filter.value); if (e.key === "ArrowDown") list.focus(); } });
-  const list = el("div", { class: "zs-tree", role: "tree", "aria-multiselectable": "true", tabindex: "0", onscroll: ask, onkeydown: keys });
+  const list = el("div", { class: "zs-tree", role: "tree", "aria-multiselectable": "true", tabindex: "0", "aria-label": ui.words.tree, onscroll: ask, onkeydown: keys });
   const further = el("input", { hidden: true, spellcheck: "false", onkeydown: (e) => {
     if (e.key === "Enter" && further.value.trim()) ui.line.send("add", further.value);
     if (e.key === "Enter" || e.key === "Escape") { further.value = ""; further.hidden = true; }
@@ -23,6 +24,7 @@ function makeTree(ui) {
     const line = el("div", {
       class: "zs-row" + (chosen(row) ? " on" : "") + (row.kind ? "" : " dim"), role: "treeitem",
       "aria-level": row.depth + 1, "aria-expanded": row.expandable ? String(row.expanded) : null, "aria-selected": String(chosen(row)), "data-path": row.path,
+      id: uid + row.id, "aria-label": [(row.dirty ? "• " : "") + row.name, row.detail, row.badge].filter(Boolean).join(", "),
       title: row.badge || row.sentence || [row.path, row.detail, row.origin].filter(Boolean).join("\n"),
       onclick: (e) => {
         cursor = place;
@@ -62,11 +64,22 @@ function makeTree(ui) {
     if (top < list.scrollTop) list.scrollTop = top;
     else if (top + ROW > list.scrollTop + list.clientHeight) list.scrollTop = top + ROW - list.clientHeight;
     ask();
+    active();
     if (at(cursor)) ui.line.push("select", ...(through ? ["together", at(cursor).id, true] : ["go", at(cursor).id]));
   }
-  function keys(e) {
+  // The row under the cursor is the one of the displayed node, unless keys have just moved beside it.
+  function follow() {
     const selected = ui.tree.rows.findIndex(here);
     if (selected >= 0 && !ui.place.together?.length && Math.abs(ui.tree.first + selected - cursor) > 1) cursor = ui.tree.first + selected;
+  }
+  // Says the row under the cursor to screen readers.
+  function active() {
+    follow();
+    const id = at(cursor)?.id;
+    if (id == null) list.removeAttribute("aria-activedescendant"); else list.setAttribute("aria-activedescendant", uid + id);
+  }
+  function keys(e) {
+    follow();
     const shown = at(cursor), page = Math.max(1, Math.floor(list.clientHeight / ROW) - 1);
     const acts = {
       ArrowDown: () => go(cursor + 1, e.shiftKey), ArrowUp: () => go(cursor - 1, e.shiftKey), PageDown: () => go(cursor + page), PageUp: () => go(cursor - page), Home: () => go(0), End: () => go(ui.tree.count - 1),
@@ -89,6 +102,7 @@ function makeTree(ui) {
       for (const [node, word] of [[further, "open-url-title"], [add, "add-place"], [close, "close-place"]]) { node.title = ui.words[word]; node.setAttribute("aria-label", ui.words[word]); }
       close.hidden = !ui.place.several;
       show({ ...ui.tree, selected: ui.place.path, together: ui.place.together });
+      active();
     },
   };
 }

@@ -23,11 +23,11 @@ function render({ model, el: root }) {
   ui.copied = async (text) => { say(await copyText(text) ? ui.words.copied : ui.words["not-copied"], text); };
 
   const head = el("div", { class: "zs-head" }), errorBar = el("div", { class: "zs-error-bar", role: "alert" }), question = el("div", { class: "zs-question", style: "display: none" });
-  const tabs = el("div", { class: "zs-tabs", role: "tablist" }), pane = el("div", { class: "zs-pane" }), over = el("div", { class: "zs-pane zs-dialog", hidden: true });
+  const tabs = el("div", { class: "zs-tabs", role: "tablist" }), pane = el("div", { class: "zs-pane", role: "tabpanel" }), over = el("div", { class: "zs-pane zs-dialog", role: "dialog", hidden: true });
   const probe = el("span", { class: "probe" }), jobs = el("span", { class: "zs-jobs" }), status = el("span", { class: "zs-quiet" });
   const stop = el("button", { style: "display: none", "data-stop": "1", onclick: () => ui.line.send("session.stop_waiting") });
   const tree = makeTree(ui), sliders = makeSliders(ui), display = makeDisplay(ui), form = makeForm(ui), panes = makePanes(ui);
-  ui.box = el("div", { class: "zs", tabindex: "0", "data-lm-suppress-shortcuts": "true" }, head, errorBar, question, deadBar,
+  ui.box = el("div", { class: "zs", tabindex: "0", role: "group", "data-lm-suppress-shortcuts": "true" }, head, errorBar, question, deadBar,
     el("div", { class: "zs-body" }, tree.node, el("div", { class: "zs-main" }, tabs, pane, over)), el("div", { class: "zs-foot" }, probe, jobs, status, stop));
   const box = ui.box;
   deadBar.hidden = true;
@@ -68,7 +68,7 @@ function render({ model, el: root }) {
       redraw();
       return;
     }
-    if (s.kind !== "image") { refill(other, el("pre", {}, s.sentence || ui.words["no-image"])); show(other); return; }
+    if (s.kind !== "image") { refill(other, el("p", { class: "zs-note" }, s.sentence || ui.words["no-image"])); show(other); return; }
     show(picture);
     stage.dataset.three = s.three ? "1" : "";
     sliders.paint(); display.paint();
@@ -85,15 +85,17 @@ function render({ model, el: root }) {
     const inputs = q.fields.map((f) => f.yes_or_no ? el("input", { type: "checkbox", checked: !!f.value })
       : el("input", { value: f.value, placeholder: f.hint, list: f.choices.length ? `zs-${f.name}` : undefined }));
     const values = () => Object.fromEntries(q.fields.map((f, i) => [f.name, f.yes_or_no ? (inputs[i].checked ? "1" : "") : inputs[i].value]));
+    const confirm = () => { const given = values(); ask(false); ui.line.send("session.use_credentials", given); };
+    question.onkeydown = (e) => { if (e.key === "Enter" && e.target.tagName === "INPUT") confirm(); };
     question.replaceChildren(el("p", {}, q.sentence),
       ...q.fields.map((f, i) => el("label", { class: f.yes_or_no ? "flag" : "" }, f.yes_or_no ? [inputs[i], f.label] : [el("span", {}, f.label), inputs[i]],
         f.choices.length ? el("datalist", { id: `zs-${f.name}` }, f.choices.map((c) => el("option", { value: c }))) : "")),
-      el("p", { class: "quiet" }, q.note), el("button", { onclick: () => { const given = values(); ask(false); ui.line.send("session.use_credentials", given); } }, q.confirm));
+      el("p", { class: "quiet" }, q.note), el("button", { onclick: confirm }, q.confirm));
   });
-  const paintHead = painter(({ crumbs, facts }) => refill(head,
+  const paintHead = painter(({ crumbs, facts }) => { box.setAttribute("aria-label", crumbs.map(([label]) => label).join(" ▸ ")); refill(head,
     icon(ui, "☰", "drop", () => drawer(!side)), el("span", { class: "zs-crumbs", title: crumbs.map(([label]) => label).join(" ▸ ") }, crumbs.flatMap(([label, path], i) => [i ? " ▸ " : "", el("button", { class: "bare", onclick: () => ui.line.send("session.select", path) }, label)])),
     el("span", { class: "zs-facts" }, facts),
-    icon(ui, "</>", "copy-code", () => ui.line.send("copy", "code")), icon(ui, "⇩", "export-begin", () => ui.line.send("export", "begin")), icon(ui, corners(), "fullscreen", full)));
+    icon(ui, "</>", "copy-code", () => ui.line.send("copy", "code")), icon(ui, "⇩", "export-begin", () => ui.line.send("export", "begin")), icon(ui, corners(), "fullscreen", full)); });
   const paintErrors = painter(({ sentence, details, offers, retry, problem }) => {
     errorBar.style.display = sentence || offers.length ? "" : "none";
     refill(errorBar, el("span", { title: details }, sentence || problem), retry ? el("button", { onclick: () => ui.line.send("session.retry") }, retry) : "",
@@ -103,14 +105,20 @@ function render({ model, el: root }) {
   const paintTabs = painter(({ all, front, picture }) => refill(tabs, all.map((t) => el("button", { role: "tab", class: t.id === front ? "on" : "", disabled: !t.enabled, "data-tab": t.id,
     "aria-selected": String(t.id === front), onclick: () => ui.line.send("session.set_tab", t.id) }, t.title)),
   picture ? el("button", { class: "zs-panel", title: ui.words.panel, "aria-label": ui.words.panel, "aria-pressed": String(beside), onclick: () => { beside = !beside; arranged(); } }, "◧") : ""));
-  const paintExport = painter((x) => { over.hidden = !x.whats; if (x.whats) refill(over, exportPane(ui)); });
+  const paintExport = painter((x) => {
+    const opens = over.hidden && x.whats;
+    over.hidden = !x.whats;
+    if (x.whats) refill(over, exportPane(ui));
+    if (opens) { over.setAttribute("aria-label", ui.words["export-begin"]); if (box.contains(focused(box))) over.querySelector("select")?.focus(); }
+  });
   const paintJobs = painter(() => refill(jobs, jobList(ui)));
 
-  // A button that is painted anew while it has the focus would leave the keys to the notebook.
+  // A button that is painted anew while it has the focus would leave the keys to the notebook. If the keyboard led to it, it
+  // keeps the focus; after a click the keys act on the picture.
   function update() {
-    const inside = box.contains(focused(box));
+    const active = focused(box), inside = box.contains(active), place = inside && active !== box && active.matches(":focus-visible") ? placeIn(box, active) : null;
     paintAll();
-    if (inside && !box.contains(focused(box))) box.focus({ preventScroll: true });
+    if (inside && !box.contains(focused(box))) ((place && atPlace(box, place)) || box).focus({ preventScroll: true });
   }
   function paintAll() {
     read();
@@ -126,6 +134,7 @@ function render({ model, el: root }) {
     paintQuestion({ q: s.credentials, questioned });
     const pictured = s.tab === "image" && ui.image.kind === "image";
     paintTabs({ all: s.tabs, front: s.tab, picture: pictured, beside });
+    pane.setAttribute("aria-label", s.tabs.find((t) => t.id === s.tab)?.title ?? "");
     paintJobs(s.jobs);
     paintExport(ui.export);
     status.textContent = ui.status;
@@ -184,12 +193,14 @@ function render({ model, el: root }) {
     if (typing(e.target)) {
       // The notebook must not get these keys, because it would take Enter and letters as commands.
       e.stopPropagation();
-      if (e.key === "Enter" && e.target.tagName === "INPUT") e.target.blur();
+      // Enter sends the text. A field of the form keeps the focus, for the next field; after others, keys act on the picture.
+      if (e.key === "Enter" && e.target.tagName === "INPUT" && !form.node.contains(e.target)) { e.target.blur(); box.focus({ preventScroll: true }); }
+      if (e.key === "Escape" && over.contains(e.target)) ui.line.send("export", "end");
       if (e.key === "Escape") box.focus();
       return;
     }
     if (e.target.type === "range" && /^(Arrow|Home|End|Page)/.test(e.key)) { e.stopPropagation(); return; }
-    if (e.target.tagName === "BUTTON" && (e.key === "Enter" || e.key === " ")) { e.stopPropagation(); return; }
+    if (e.target.matches("button, summary, input") && (e.key === "Enter" || e.key === " ")) { e.stopPropagation(); return; }
     const held = e.ctrlKey && e.shiftKey && !e.altKey ? ui.keys["Ctrl+Shift+" + e.key.toUpperCase()] : "";
     if (held === "find-channel") findChannel();
     if (held) { e.preventDefault(); e.stopPropagation(); }
@@ -200,6 +211,7 @@ function render({ model, el: root }) {
     else if (id) ui.line.send("command", id);
     else if (/^[1-9]$/.test(key)) ui.line.send("channel", +key);
     else if (/^[A-Z]$/.test(key)) ui.line.send("axis", key);
+    else if (key === "Escape" && !over.hidden) ui.line.send("export", "end");
     else if (key === "Escape" && ui.place.waiting) ui.line.send("session.stop_waiting");
     else if (key === "Escape") box.blur();
     else return;
@@ -214,7 +226,7 @@ function render({ model, el: root }) {
   function came(content, buffers) {
     clearTimeout(unheard);
     delete box.dataset.unheard;
-    if (content.heard != null) ui.line.heard(content.heard);
+    if (content.heard != null) { ui.line.heard(content.heard); if (ui.place.tab === "image" && ui.image.kind === "image") sliders.paint(); }
     if (content.blank != null) line = content.blank;
     if (content.probe != null) { told = line = Array.isArray(content.probe) ? withReadoutChange(line, content.probe) : content.probe; showReadout(); }
     if (content.why != null) stages.main.title(content.why);
