@@ -107,6 +107,54 @@ def test_the_last_edits_are_stored_though_an_earlier_write_still_runs(end: str, 
     assert ["last" in text for text in kept] == ([True] if end == "close" else [])
 
 
+class WatchedSettings(FileSettings):
+    """Calls `before` before a file is removed."""
+
+    def __init__(self, place: Path, before: Callable[[], object]) -> None:
+        super().__init__(place)
+        self.before = before
+
+    def remove(self, name: str) -> None:
+        self.before()
+        super().remove(name)
+
+
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_texts_for_several_nodes_are_kept_until_they_are_stored(elsewhere: bool, tmp_path: Path, shelf: Shelf) -> None:
+    """Also while the hierarchy is opened for writing and their documents are read again, which takes seconds on a slow
+    network; `elsewhere`: meanwhile another node is selected."""
+    h = open_hierarchy(shelf, "r+")
+    paths = ["/a", "/b"]
+    for path in paths:
+        h.create_array(path, shape=(2,), dtype="uint8", chunks=(2,), attributes={"units": "metre"})
+
+    def stored() -> list[str]:
+        return [str(json.loads(shelf.get(f"{path[1:]}/zarr.json") or b"{}")["attributes"]["units"]) for path in paths]
+
+    removed: list[list[str]] = []
+    settings = WatchedSettings(tmp_path / "state", lambda: removed.append(stored()))
+    mailbox = Mailbox()
+    session = Session(shelf.address, mailbox, path="/a")
+    session.keep_edits(settings)
+    mailbox.run_until(lambda: bool(session.edit.state.fields))
+    session.select_several(paths)
+    mailbox.run_until(lambda: session.edit.several == tuple(paths) and bool(session.edit.state.fields))
+    units = next(field.pointer for field in session.edit.state.fields if field.text == "metre")
+    session.edit.edit(units, "second")
+    mailbox.run_until(lambda: bool(files(settings)))
+    if elsewhere:
+        session.select_several(["/a"])
+        session.select("/h")
+        mailbox.run_until(lambda: session.edit.state.path == "/h" and bool(session.edit.state.fields))
+    session.set_writable(True)
+    mailbox.run_until(lambda: session.edit.dirty_paths == {*paths})
+    assert removed == [], "a process that is killed now loses nothing"
+    session.edit.save_all(lambda _: None)
+    mailbox.run_until(lambda: not session.edit.unsaved and not files(settings))
+    assert removed == [["second", "second"]]
+    session.close()
+
+
 @pytest.mark.parametrize("typed", ['{"note": 1,', '{"note": 1}'])
 def test_the_text_of_a_broken_document_is_put_back(
     begin: Any, settings: FileSettings, shelf: Shelf, another_process: Callable[[], None], typed: str

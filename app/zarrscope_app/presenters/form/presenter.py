@@ -104,9 +104,7 @@ class EditPresenter(MemberActions):
     def _to_expected(self) -> None:
         drafts, path = self._drafts, self._expected
         if self._several is None and path in drafts.by_path and path != drafts.path:
-            self._leave()
-            self._waiting.go(drafts.path, path)
-            drafts.path = path
+            self._go(path)
             self._one.start()
             self._refresh()
 
@@ -135,17 +133,9 @@ class EditPresenter(MemberActions):
     def show_nothing(self, sentence: str = "") -> None:
         """Shows `sentence` in place of the form, for a node that cannot be read. Unsaved edits stay; those of this node
         are shown."""
-        drafts = self._drafts
-        if self._several is not None:
-            self._waiting.go(drafts.path, self._expected)
-            drafts.path = self._expected
-            return
-        if drafts.path != self._expected:
-            self._leave()
-            self._waiting.go(drafts.path, self._expected)
-            drafts.path = self._expected
-        self._one.show_nothing(sentence)
-        self._refresh()
+        if self._go(self._expected):
+            self._one.show_nothing(sentence)
+            self._refresh()
 
     def attach(self, hierarchy: Hierarchy, writable: bool) -> None:
         """Sets the hierarchy, which may be the same one opened again. Drafts stay; saving compares them with the stored
@@ -160,27 +150,31 @@ class EditPresenter(MemberActions):
 
     def _apply_aside(self) -> None:
         """Applies what waits for nodes whose form is not displayed, if the hierarchy is open for writing by now."""
-        shown = (self._several,) if self._several is not None else ()
-        busy = (*shown, *(form for form in self._left if form.busy))
+        busy = (*self._shown_together, *(form for form in self._left if form.busy))
         self._put_aside.apply({path for form in busy for path in form.asked})
 
     def select(self, path: str, kind: Literal["group", "array"]) -> None:
         """Shows the form of a node, unless several nodes are edited in one form."""
-        drafts = self._drafts
-        if self._several is not None:
-            self._waiting.go(drafts.path, path)
-            drafts.path, drafts.kind = path, kind
+        goes = self._go(path)
+        self._drafts.kind = kind
+        if not goes:
             return
-        if drafts.path != path:
-            self._leave()
-            self._waiting.go(drafts.path, path)
-        drafts.path, drafts.kind = path, kind
         self._one.start()
-        if drafts.selected is None:
+        if self._drafts.selected is None:
             self._one.load(opened=True)
         self._refresh()
         self._no_longer_told(self._waiting.here)
         self._one.type_waiting()
+
+    def _go(self, path: str) -> bool:
+        """Makes `path` the selected node. Returns False while several nodes are edited in one form, which stays."""
+        alone = self._several is None
+        if not alone or self._drafts.path != path:
+            if alone:
+                self._leave()
+            self._waiting.go(self._drafts.path, path)
+            self._drafts.path = path
+        return alone
 
     def _no_longer_told(self, waiting: Aside) -> None:
         """Called when nodes are selected, whose texts are then applied."""
@@ -459,9 +453,17 @@ class EditPresenter(MemberActions):
     @property
     def waiting_edits(self) -> list[Aside]:
         """The texts that wait until the hierarchy is open for writing, or until their nodes are selected."""
-        shown = self._several
-        together = [Waiting.beside(shown.asked, shown.waiting, self._drafts)] if shown is not None else []
-        return [each for each in (self._waiting.here, *self._waiting.aside, *together) if each.texts]
+        return self._waiting.with_texts(self._drafts, {form.asked: form.waiting for form in self._shown_together})
+
+    @property
+    def unapplied_edits(self) -> list[Aside]:
+        """`waiting_edits`, and the texts that are being applied to several nodes, whose documents are read first."""
+        together = {form.asked: form.unapplied for form in (*self._left, *self._shown_together)}
+        return self._waiting.with_texts(self._drafts, together) + self._put_aside.applied_together
+
+    @property
+    def _shown_together(self) -> tuple[SeveralForm, ...]:
+        return (self._several,) if self._several is not None else ()
 
     def wait_again(self, edits: Sequence[Aside]) -> None:
         """Takes the waiting texts of an earlier run, and applies them if the hierarchy is open for writing."""

@@ -59,6 +59,15 @@ class PutAside:
         self._repaint, self._unapplied = repaint, unapplied
         self._now: Aside | None = None
         """The requests that are being applied."""
+        self._form: SeveralForm | None = None
+        """The form of several nodes in which they are applied; None if they are those of one node."""
+
+    @property
+    def applied_together(self) -> list[Aside]:
+        """The texts that are being applied to several nodes and are not in their documents yet."""
+        if self._now is None or self._form is None or not self._form.unapplied:
+            return []
+        return [Aside(self._now.paths, {**self._form.unapplied}, bases=self._now.bases)]
 
     def apply(self, busy: Collection[str]) -> None:
         """Begins to apply what waits, if the hierarchy is open for writing. `busy`: the nodes whose documents another
@@ -73,7 +82,7 @@ class PutAside:
             self._owner.read(partial(_read, hierarchy, aside), partial(self._begin, aside, hierarchy))
 
     def _next(self) -> None:
-        self._now = None
+        self._now = self._form = None
         self._repaint()
 
     def _begin(self, aside: Aside, hierarchy: Hierarchy, outcome: JobResult[_Read]) -> None:
@@ -138,7 +147,7 @@ class PutAside:
                 else:
                     self._next()
 
-        form = SeveralForm(self._owner, self._drafts, repaint_or_end, lambda path: None)
+        form = self._form = SeveralForm(self._owner, self._drafts, repaint_or_end, lambda path: None)
         form.type_again(aside.texts)
         form.show(hierarchy, aside.paths)
         for act in aside.acts:

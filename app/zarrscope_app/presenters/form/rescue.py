@@ -160,11 +160,11 @@ class Rescue:
             self.changed.emit()
 
     def _drafts(self) -> str | None:
-        """The drafts and the waiting texts as members of a JSON object; None if there are none."""
+        """The drafts, and the texts that are in none yet, as members of a JSON object; None if there are none."""
         found = {path: _as_kept(draft) for path, draft in self._edit.unsaved_drafts().items()}
         waiting = [
             {"paths": each.paths, "texts": each.texts, "bases": each.bases, "kind": each.kind, "whole": each.whole}
-            for each in self._edit.waiting_edits
+            for each in self._edit.unapplied_edits
         ]
         return f'"drafts": {json.dumps(found)}, "waiting": {json.dumps(waiting)}' if found or waiting else None
 

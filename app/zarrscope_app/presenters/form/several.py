@@ -116,6 +116,11 @@ class SeveralForm:
         """Field → a text that waits until the hierarchy is open for writing."""
         return {} if self._drafts.writable else self._typed
 
+    @property
+    def unapplied(self) -> Mapping[str, str]:
+        """Field → a text that waits, or that is not in the documents yet."""
+        return self._typed
+
     def type_again(self, texts: Mapping[str, str]) -> None:
         """Takes up texts that were typed when these nodes were selected before; called before `show`."""
         self._typed.update(texts)

@@ -120,6 +120,11 @@ class Waiting:
         bases = {path: digest(draft.base) for path in paths if (draft := drafts.by_path.get(path)) is not None}
         return Aside(paths, {**texts}, bases=bases)
 
+    def with_texts(self, drafts: Drafts, together: Mapping[tuple[str, ...], Mapping[str, str]]) -> list[Aside]:
+        """All requests with texts. `together`: the texts of forms of several nodes, by their paths."""
+        forms = [self.beside(paths, texts, drafts) for paths, texts in together.items()]
+        return [each for each in (self.here, *self._aside.values(), *forms) if each.texts]
+
     def take_up(self, paths: tuple[str, ...]) -> Aside:
         """The requests that were put aside for a form of these nodes; the actions wait for it again."""
         found = self._aside.pop(paths, Aside(paths))
