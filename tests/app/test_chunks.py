@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -685,6 +687,25 @@ def test_chunks_and_stats_say_the_same_as_the_map(
     assert "together" in capsys.readouterr().out
     assert cli.run(["chunks", place]) == 1
     assert "zarrscope stats" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("place", ["a.zarr", "a.zarr.zip", "a.n5"])
+def test_info_and_chunks_state_the_same_stored_bytes(
+    place: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whatever else lies beside the chunks: those beyond a smaller shape, and files of other programs."""
+    path = str(tmp_path / place)
+    with zarrscope.open(path, "w-", dialect="n5" if place.endswith(".n5") else "v3") as h:
+        h.create_array("/a", shape=(20, 20), dtype="u1", chunks=(5, 5))[:] = 3
+    if os.path.isdir(path):
+        with open(f"{path}/a/notes.txt", "w", encoding="utf-8") as file:
+            file.write("of another program")
+        document = "attributes.json" if place.endswith(".n5") else "zarr.json"
+        text = Path(path, "a", document).read_text("utf-8")
+        Path(path, "a", document).write_text(re.sub(r"\[\s*20,\s*20\s*\]", "[20, 10]", text), "utf-8")
+    told = printed(capsys, "chunks", path, "a", "--json")
+    assert told["present"] == (8 if os.path.isdir(path) else 16)
+    assert printed(capsys, "info", path, "a", "--json")["stored_nbytes"] == told["stored_nbytes"] > 0
 
 
 def test_the_next_missing_chunk_is_the_first_gap_of_the_listing(shelf: Shelf) -> None:

@@ -173,6 +173,9 @@ def test_an_empty_folder_beneath_stays_a_left_over(tmp_path: Path) -> None:
     (folder / "setup2" / "timepoint0").mkdir(parents=True)
     findings = check(zarrscope.open(folder))
     assert [each.path for each in findings if each.code == "left-over"] == ["/setup2/timepoint0"]
+    with pytest.raises(NotFound) as found:
+        zarrscope.open(folder)["/setup2/timepoint0"]
+    assert found.value.advice == "/setup2/timepoint0 is an empty folder: nothing is stored in it."
 
 
 def test_several_containers_in_one_folder_are_shown(tmp_path: Path) -> None:

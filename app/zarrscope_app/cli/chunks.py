@@ -179,11 +179,15 @@ def stats(url: str, node: str | None, as_json: bool, **how: Any) -> int:
 def _arrays(hierarchy: Hierarchy, top: Group | Array) -> tuple[list[Array], int]:
     """The arrays beneath a node. Nodes whose metadata cannot be read are left out with a warning; the second value is
     their number."""
+    from zarrscope.errors import NotFound
+
     if top.kind == "array":
         return [top], 0
     found: list[Array] = []
     left_out = 0
     for path, child in hierarchy.walk(top.path):
+        if isinstance(child.error, NotFound):  # an empty folder of N5, or a node that was erased meanwhile
+            continue
         if child.error is not None:
             say(f"Warning: {path} is left out: {child.error}")
             left_out += 1

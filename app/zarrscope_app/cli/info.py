@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import time
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from zarrscope.ome.collection import Collection
     from zarrscope.view.image import Image
 
-MOST_FILES = 5000
-"""If an array's folder contains more files, its stored bytes are not counted, because that would take long."""
+PATIENCE = 1.0
+"""The most seconds for finding the stored bytes of an array."""
 JSON = click.option("--json", "as_json", is_flag=True, help="Machine-readable: sorted JSON.")
 
 
@@ -110,26 +110,19 @@ def _meaning(hierarchy: Hierarchy, node: Group | Array) -> tuple[Any, Any, list[
 
 
 def _stored_bytes(hierarchy: Hierarchy, node: Group | Array) -> int | None:
-    """The stored size of an array's chunks, if it is in a local folder with not too many files; else None."""
-    root = getattr(hierarchy.store, "root", None)
-    if node.kind != "array" or root is None:
+    """The stored size of an array's chunks, as `chunks` counts them, if the store is of this computer and they are
+    found in time; else None."""
+    if node.kind != "array" or hierarchy.store.remote or node.metadata.unread:
         return None
-    follow = hierarchy.store.allow_outside
-    total, seen, folders = 0, 0, [os.path.join(root, *node.metadata.keys.prefix.split("/"))]
+    from zarrscope.check.inventory import take_inventory
+    from zarrscope.errors import ZarrscopeError
+
+    end = time.monotonic() + PATIENCE
     try:
-        while folders:
-            with os.scandir(folders.pop()) as entries:
-                for entry in entries:
-                    seen += 1
-                    if seen > MOST_FILES:
-                        return None
-                    if entry.is_dir(follow_symlinks=follow):
-                        folders.append(entry.path)
-                    elif not entry.name.startswith(".") and entry.name not in ("zarr.json", "attributes.json"):
-                        total += entry.stat(follow_symlinks=follow).st_size
-    except OSError:
+        found = take_inventory(node, lambda: time.monotonic() > end)
+    except ZarrscopeError:
         return None
-    return total
+    return found.nbytes if found.known and found.complete else None
 
 
 def _extension(report: ExtensionReport) -> dict[str, Any]:

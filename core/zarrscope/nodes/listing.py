@@ -140,7 +140,9 @@ def nothing_at(hierarchy: NodeContext, path: str) -> NotFound:
             names = []
         close = close_to(name, names)
         advice = f"{above} holds {', '.join(names[:8]) or 'nothing'}{' …' if len(names) > 8 else ''}."
-        if close:
+        if close == name:  # listed, and yet no node: an empty folder, in a dialect whose groups need no document
+            advice = f"{join_path(above, name)} is an empty folder: nothing is stored in it."
+        elif close:
             advice += f" Did you mean {join_path(above, close)}?"
     return NotFound(
         f"There is no node {path}", store=hierarchy.url, key=next(iter(hierarchy.keys_of(path)), None), advice=advice
