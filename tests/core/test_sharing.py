@@ -119,3 +119,30 @@ def test_non_standard_texts_are_parsed_whole() -> None:
     assert document.set("/z", 2).notes == document.notes != ()
     mixed = Document(text.replace("NaN", "0")).set_text("/z", "NaN")
     assert mixed.notes != ()
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+@pytest.mark.parametrize("act", ["set", "add", "insert", "remove", "move", "last", "first", "two"])
+def test_an_edit_in_a_long_list_parses_only_the_items_around_it(
+    act: str, indent: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    items = [{"label": i, "class": f"cell {i % 7}", "inner": [i, {}]} for i in range(20_000)]
+    before = Document(json.dumps({"small": 1, "x": items}, indent=indent))
+    acts: dict[str, Callable[[], Document]] = {
+        "set": lambda: before.set("/x/9000/class", "other"),
+        "add": lambda: before.add("/x/-", {"label": -1}),
+        "insert": lambda: before.add("/x/10000", {"label": -1}),
+        "remove": lambda: before.remove("/x/12000"),
+        "move": lambda: before.move("/x/7000", 7002),
+        "last": lambda: before.set("/x/19999", "last"),
+        "first": lambda: before.remove("/x/0"),
+        "two": lambda: before.set_texts({"/x/5/label": "-1", "/x/15000": "[]"}),
+    }
+    lengths = parsed_texts(monkeypatch)
+    after = acts[act]()
+    assert max(lengths) < 2000
+    monkeypatch.undo()
+    assert after.value == json.loads(after.text)
+    assert after.text != before.text
+    assert before.value == json.loads(before.text), "the value before the edit is another list"
+    assert any(after.get("/x/15005") is item for item in before.value["x"]), "the items are shared"
