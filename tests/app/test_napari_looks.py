@@ -7,6 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from qtpy.QtCore import QSize
+from qtpy.QtGui import QIcon
+from qtpy.QtWidgets import QApplication
 
 import zarrscope
 from contracts.slides import image
@@ -51,4 +54,35 @@ def test_the_chunks_have_the_accent_of_the_theme(hand: Hand, tmp_path: Path, the
         return any(abs(one.hue() - accent.hue()) < 20 and one.saturation() > 30 for one in colors)
 
     hand.wait(is_painted)
-    assert not pane._times.isVisible(), "a sign at the end of a line"
+
+
+def test_a_dock_of_300_pixels_shows_more_than_two_facts_about_the_chunks(hand: Hand, tmp_path: Path) -> None:
+    """The map left room for two rows of the facts, and the axes of its rows and columns stood on two lines."""
+    image(tmp_path / "a.zarr", ("DAPI", "GFP"))
+    hand.dock.resize(300, 800)
+    hand.dock.open(str(tmp_path / "a.zarr"))
+    hand.wait(lambda: hand.dock.session is not None and hand.dock.session.node is not None)
+    hand.dock.show_tab("chunks")
+    pane: Any = hand.dock.tabs.pages["chunks"]
+    pane.setFixedSize(280, 420)
+    hand.wait(lambda: pane.map.isVisible() and pane._presenter.state.cells is not None and pane.counts.rowCount() > 3)
+    QApplication.processEvents()
+    assert pane._side.viewport().height() > 100
+    assert pane.map.height() >= 60
+    assert pane.rows.mapTo(pane, pane.rows.pos()).y() == pane.columns.mapTo(pane, pane.columns.pos()).y()
+    assert pane.level.y() == pane.coloring.y()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_an_icon_that_cannot_be_pressed_is_fainter(hand: Hand, theme: str) -> None:
+    """Redo without anything to redo looked like Undo beside it."""
+    from zarrscope_app.qt.theme import icon
+
+    def strength(mode: QIcon.Mode) -> int:
+        drawn = icon("redo").pixmap(QSize(32, 32), mode).toImage()
+        background = hand.dock.palette().window().color().lightness()
+        inks = (drawn.pixelColor(x, y) for x in range(drawn.width()) for y in range(drawn.height()))
+        return max(abs(ink.lightness() - background) for ink in inks if ink.alpha() == 255)
+
+    hand.viewer.theme = theme
+    assert strength(QIcon.Mode.Disabled) < 0.7 * strength(QIcon.Mode.Normal)

@@ -23,12 +23,16 @@ from zarrscope_app.presenters.image.view_models import Rect
 from zarrscope_app.presenters.layers.first_plane import ViewerCanvas
 from zarrscope_app.presenters.layers.shown_layers import ShownLayer
 from zarrscope_app.presenters.session.state_text import decode_view
+from zarrscope_app.qt.theme import quiet
 
 if TYPE_CHECKING:
     from napari.components import Camera
     from napari.layers import Layer as NapariLayer
     from napari.utils import Colormap
     from napari.viewer import Viewer
+
+_DISABLED = 0.4
+"""The strength of the icons and texts of disabled buttons."""
 
 
 def shown(layer: NapariLayer) -> ShownLayer:
@@ -257,6 +261,9 @@ def palette_of(name: str) -> QPalette:
         (QPalette.ColorRole.HighlightedText, theme.text),
     ):
         palette.setColor(role, QColor(*color.as_rgb_tuple(alpha=False)))
+    faint = quiet(palette, _DISABLED)  # setColor above made disabled buttons as bright as the others
+    for role in (QPalette.ColorRole.WindowText, QPalette.ColorRole.Text):
+        palette.setColor(QPalette.ColorGroup.Disabled, role, faint)
     return palette
 
 

@@ -50,6 +50,8 @@ from .theme import current_palette, fixed_font, icon, mix, quiet, warning
 from .wrapping import WrappingRow
 
 _SIGNS = {ABSENT: "⬚", PRESENT: "■", PARTLY: "▒", LOADING: "☰", FAILED: "☒", UNTOLD: "▨"}
+_WIDEST_LEVEL = 256
+"""The most pixels for the path of a level, so that a long one does not widen a dock."""
 _LARGEST_INNER = 36.0
 """The most pixels along a side of a cell of the map of a shard."""
 
@@ -156,22 +158,29 @@ class ChunksPane(QWidget):
         refresh.setAccessibleName(LABELS["chunk-refresh"])
         refresh.setToolTip(LABELS["chunk-refresh"])
         refresh.clicked.connect(lambda: self._tell("refresh"))
+        self.level.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
+        self.level.setMaximumWidth(_WIDEST_LEVEL)
         top = self._top = WrappingRow()
         top.setSpacing(6)
         top.at_right = self.whole
-        self._times = Label("×")
-        for widget in (self.level, self.rows, self._times, self.columns, self.coloring, self.whole, refresh):
-            top.addWidget(widget)
+        self._axes = QWidget()  # the two axes stay on one line
+        across = QHBoxLayout(self._axes)
+        across.setContentsMargins(0, 0, 0, 0)
+        across.setSpacing(6)
+        for widget in (self.rows, Label("×"), self.columns):
+            across.addWidget(widget)
+        self._fill_top(narrow=False)
         self.map = MapWidget()
         self.map.picked.connect(lambda row, column: self._tell("choose", row, column))
         self.sentence, self.legend = Label(), Label()
         self.sentence.setWordWrap(True)
         self.legend.setWordWrap(True)
         middle = self._middle = QHBoxLayout()
-        middle.addWidget(self.map, 100)  # the text takes the room that the map leaves
+        middle.addWidget(self.map)
         self._side = self._make_side()
-        middle.addWidget(self._side, 1)
+        middle.addWidget(self._side)
         middle.addStretch()
+        self._share(narrow=False)
         column = QVBoxLayout(self)
         column.setContentsMargins(8, 8, 8, 4)
         column.addLayout(top)
@@ -273,6 +282,26 @@ class ChunksPane(QWidget):
             self._side.setMinimumWidth(0 if narrow else SIDE)
             self._side.setMaximumWidth(WIDEST if narrow else WIDEST_SIDE)
             self._refresh.setText("" if narrow else LABELS["chunk-refresh"])
+            self._fill_top(narrow)
+            self._share(narrow)
+
+    def _share(self, narrow: bool) -> None:
+        """Divides the room between the map and its text: beneath the map the text has more than half, else what the
+        map leaves."""
+        for widget, part in ((self.map, 45 if narrow else 100), (self._side, 55 if narrow else 1)):
+            self._middle.setStretchFactor(widget, part)
+
+    def _fill_top(self, narrow: bool) -> None:
+        """Puts the controls into their order: on the short lines of a narrow pane the axes begin a line."""
+        last = (self.whole, self._refresh)
+        if narrow:
+            order = (self.level, self.coloring, *last, self._axes, *self._parts)
+        else:
+            order = (self.level, self._axes, self.coloring, *self._parts, *last)
+        for widget in order:
+            self._top.removeWidget(widget)
+        for widget in order:
+            self._top.addWidget(widget)
 
     def _tell(self, gesture: str, *arguments: int | str) -> None:
         if self._presenter is not None:
@@ -288,10 +317,10 @@ class ChunksPane(QWidget):
         state = self._presenter.state
         fill(self.level, state.levels, state.level)
         self.level.setVisible(len(state.levels) > 1)
+        self.level.setToolTip(tip(strings.joined(LABELS["level"], self.level.currentText())))
         for combo, axis in ((self.rows, state.row_axis), (self.columns, state.column_axis)):
             fill(combo, state.axes, state.axes.index(axis) if axis in state.axes else -1)
-            combo.setVisible(len(state.axes) > 1)
-        self._times.setVisible(len(state.axes) > 1 and bool(self._refresh.text()))  # it would end a line of a dock
+        self._axes.setVisible(len(state.axes) > 1)
         self.coloring.setVisible(state.cells is not None)
         self.coloring.setCurrentIndex([id for id, _ in COLORINGS].index(state.colored_by))
         self._show_fixed(state)
@@ -359,15 +388,11 @@ class ChunksPane(QWidget):
                 part.hide()
                 part.deleteLater()
             self._spins, self._parts = {}, []
-            for widget in (self.whole, self._refresh):
-                self._top.removeWidget(widget)
             for name in names:
                 part, spin = titled_spin(name, self._set)
-                self._top.addWidget(part)
                 self._spins[name] = spin
                 self._parts.append(part)
-            for widget in (self.whole, self._refresh):
-                self._top.addWidget(widget)
+            self._fill_top(self._middle.direction() == QBoxLayout.Direction.TopToBottom)
         for name, chunk, many in state.fixed:
             spin = self._spins[name]
             spin.blockSignals(True)

@@ -1,4 +1,4 @@
-"""The sentence above the form, with a button beside it if the fault of the node is in another document."""
+"""The sentence above the form, with a button beside or beneath it if the fault of the node is in another document."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form import words
 from zarrscope_app.presenters.form.view_models import EditState
 from zarrscope_app.qt.toolkit.core import Qt, Signal
-from zarrscope_app.qt.toolkit.widgets import QHBoxLayout, QToolButton, QWidget
+from zarrscope_app.qt.toolkit.gui import QResizeEvent
+from zarrscope_app.qt.toolkit.widgets import QBoxLayout, QHBoxLayout, QPushButton, QWidget
 
 from .text import Label, literal
 
 _MARGIN = 8
+_NARROW = 400
+"""In fewer pixels the button stands beneath the sentence, which would otherwise have a few words on each line."""
 
 
 class FormSentence(QWidget):
@@ -22,13 +25,18 @@ class FormSentence(QWidget):
         super().__init__(parent)
         self.label = Label()
         self.label.setWordWrap(True)
-        self.button = QToolButton()
+        self.button = QPushButton()  # napari's style draws tool buttons as plain text
         self.button.clicked.connect(lambda: self.asked.emit())
-        row = QHBoxLayout(self)
+        row = self._row = QHBoxLayout(self)
         row.setContentsMargins(_MARGIN, 0, _MARGIN, 0)
         row.setSpacing(_MARGIN)
         row.addWidget(self.label, 1)
-        row.addWidget(self.button, 0, Qt.AlignmentFlag.AlignTop)
+        row.addWidget(self.button, 0, Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft)
+
+    def resizeEvent(self, event: QResizeEvent | None) -> None:
+        super().resizeEvent(event)
+        narrow = self.width() < _NARROW
+        self._row.setDirection(QBoxLayout.Direction.TopToBottom if narrow else QBoxLayout.Direction.LeftToRight)
 
     def show_state(self, state: EditState) -> None:
         """Shows the sentence, and the button if there is a document to show."""
