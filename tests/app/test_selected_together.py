@@ -105,3 +105,15 @@ def test_the_tree_stays_readable_beside_the_form(qtbot: Any, tmp_path: Path) -> 
     qtbot.waitUntil(lambda: session.edit.state.summary.startswith("1 of 3 with errors: /b-of"), timeout=SECONDS * 1000)
     qtbot.wait(50)
     assert window.panels.panels["tree"].width() == wide
+
+
+def test_the_root_selected_with_others_looks_selected(qtbot: Any, shown: tuple[Any, Any]) -> None:
+    """It counted as selected, but its row was no longer marked once the form of the other node had come."""
+    window, session = shown
+    click(window, session, "/a.zarr")
+    qtbot.waitUntil(lambda: session.node is not None and session.state.path == "/a.zarr", timeout=SECONDS * 1000)
+    session.select_several(["/", "/a.zarr"])
+    selection, model = window.tree.view.selectionModel(), window.tree.model
+    for path in ("/", "/a.zarr"):
+        row = model.index_of(session.tree.find(path))
+        qtbot.waitUntil(lambda row=row: selection.isSelected(row), timeout=SECONDS * 1000)

@@ -206,8 +206,9 @@ class TreePane(QWidget):
         try:
             selection = self.view.selectionModel()
             assert selection is not None
-            for id in filter(None, map(presenter.find, self._together)):
-                index = model.include(id)
+            for path in self._together:
+                id = presenter.find(path)
+                index = model.include(id) if id is not None else QModelIndex()  # the root's id is 0
                 if index.isValid() and not selection.isSelected(index):
                     selection.select(index, _SELECT | QItemSelectionModel.SelectionFlag.Rows)
         finally:
