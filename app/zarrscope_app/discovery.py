@@ -27,7 +27,7 @@ SUFFIXES = (".zarr", ".ozx", ".n5", ".zarr.zip", ".ome.zarr")
 DOCUMENTS = ("zarr.json", ".zgroup", ".zarray", ".zmetadata", "attributes.json", "root.group.json", "root.array.json")
 """Files that identify the folder around them as a hierarchy, as zarrscope.dialects detects it."""
 LISTED = 1000
-"""The most names in an archive that are examined."""
+"""The most names in an archive, or in a folder, that are examined."""
 
 
 def claims(path: str, others: bool = False) -> bool:
@@ -44,8 +44,20 @@ def claims(path: str, others: bool = False) -> bool:
         return True
     if os.path.isdir(path):
         found = [os.path.isfile(os.path.join(path, name)) for name in (*DOCUMENTS, "meta", "attrs")]
-        return any(found[:-2]) or all(found[-2:])  # Zarr v1 has both "meta" and "attrs"
+        return any(found[:-2]) or all(found[-2:]) or _holds_hierarchies(path)  # Zarr v1 has both "meta" and "attrs"
     return parts[-1].endswith(".zip") and _holds_documents(path)
+
+
+def _holds_hierarchies(folder: str) -> bool:
+    """Whether half of the names in a folder, or more, are those of hierarchies. A folder of other images with one
+    hierarchy among them is left to other readers."""
+    try:
+        with os.scandir(folder) as entries:
+            names = [entry.name.lower() for entry, _ in zip(entries, range(LISTED), strict=False)]
+    except OSError:  # no permission to list it
+        return False
+    names = [name for name in names if not name.startswith(".")]
+    return bool(names) and 2 * sum(name.endswith(SUFFIXES) for name in names) >= len(names)
 
 
 def _holds_documents(path: str) -> bool:

@@ -24,7 +24,8 @@ from zarrscope.nodes.opening import open as open_hierarchy
 from zarrscope_app.napari.dock import Explorer
 from zarrscope_app.napari.reader import read
 from zarrscope_app.presenters import MemorySettings
-from zarrscope_app.presenters.layers.presenter import AS_MAGNITUDES, NO_LABELS, PLANE_LIMIT, Layer, plan
+from zarrscope_app.presenters.layers.presenter import AS_MAGNITUDES, NO_LABELS, Layer, plan
+from zarrscope_app.presenters.layers.usable_levels import PLANE_LIMIT
 
 RANDOM = np.random.default_rng(5)
 

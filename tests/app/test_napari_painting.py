@@ -73,6 +73,7 @@ def test_labels_of_several_levels_are_painted_seen_and_written(hand: Hand, tmp_p
     hand.preview().act.click()
     hand.wait(lambda: "Written" in hand.dock.facts.text())
     assert hand.dock.said.passes
+    assert not hand.dock.jobs_bar.isVisibleTo(hand.dock), "it is told once"
     with zarrscope.open(str(path)) as h:
         np.testing.assert_array_equal(np.asarray(h["/0"]), expected)
         np.testing.assert_array_equal(np.asarray(h["/1"]), downsample(expected, (1, 2, 2), "nearest"))

@@ -22,8 +22,9 @@ import zarrscope
 from contracts.hostile_http import Ask, hostile
 from contracts.http_server import WebServer, folder_server, serving, web_server
 from contracts.journeys import SECONDS, Shelf, miserly, small_image
+from contracts.slides import image
 from zarrscope.dialects.detection import TABLE
-from zarrscope.errors import Denied
+from zarrscope.errors import BadMetadata, Denied, Unsupported
 from zarrscope_app import discovery
 from zarrscope_app.discovery import claims, narrow
 from zarrscope_app.napari.dock import Explorer
@@ -76,6 +77,17 @@ def test_what_is_no_zarr_is_not_offered(tmp_path: Path) -> None:
         assert get_reader(str(path)) is None
     assert not claims("https://example.org/picture.tif", others=True)
     assert not claims(str(tmp_path / "my.zarr.backup"))
+
+
+def test_a_folder_of_hierarchies_is_offered(tmp_path: Path) -> None:
+    """napari could not open a folder of images, neither by *Open Folder* nor by a drop."""
+    folder = tmp_path / "slides"
+    for name in ("a.zarr", "b.ome.zarr", ".DS_Store", "notes.txt"):
+        (folder / name).mkdir(parents=True)
+    assert claims(str(folder))
+    for name in ("0.tif", "1.tif"):
+        (folder / name).touch()
+    assert not claims(str(folder)), "most of it are other images"
 
 
 def test_archives_and_addresses_are_offered(tmp_path: Path) -> None:
@@ -205,6 +217,35 @@ def test_a_script_is_told_to_choose(tmp_path: Path) -> None:
     np.testing.assert_array_equal(np.asarray(data), VALUES + 1)
     ((data, _, _),) = read(str(plate(tmp_path / "one.zarr", 1)), "/plate")
     np.testing.assert_array_equal(np.asarray(data), VALUES)
+
+
+def test_of_a_folder_of_images_one_is_chosen(tmp_path: Path) -> None:
+    """It said that the folder holds no image."""
+    folder = tmp_path / "slides"
+    folder.mkdir()
+    image(folder / "day10.zarr", ("DAPI",))
+    zarrscope.open(str(folder / "notes.zarr"), "w-").create_group("/empty")
+    ((_, arguments, _),) = read(str(folder))
+    assert arguments["metadata"]["zarrscope"]["path"] == "/day10.zarr"
+    image(folder / "day9.zarr", ("DAPI",))
+    with pytest.raises(SeveralImages, match="slides holds 2 images: choose one") as told:
+        read(str(folder))
+    assert [choice.name for choice in told.value.choices] == ["day9.zarr", "day10.zarr"]
+    ((_, arguments, _),) = read(str(folder), "/day9.zarr")
+    assert arguments["metadata"]["zarrscope"]["path"] == "/day9.zarr"
+
+
+def test_the_reason_why_an_array_is_no_picture_is_told(tmp_path: Path) -> None:
+    """A broken document was "no image", and texts were values of the type "object"."""
+    place = tmp_path / "texts.zarr"
+    with zarrscope.open(str(place), "w-") as hierarchy:
+        hierarchy.create_array("/words", shape=(2, 2), dtype="string", chunks=(1, 2))
+        hierarchy.create_array("/pixels", shape=(2, 2), dtype="u1", chunks=(2, 2))
+    with pytest.raises(Unsupported, match="/words holds values of type string, which cannot be drawn as a picture"):
+        read(str(place), "/words")
+    (place / "pixels" / "zarr.json").write_text('{"zarr_format": 3, "node_type": "array", "shape": [2, ')
+    with pytest.raises(BadMetadata, match="ends too early"):
+        read(str(place), "/pixels")
 
 
 def test_the_dock_asks_which_of_several(viewer: Any, qtbot: Any, tmp_path: Path) -> None:

@@ -22,9 +22,11 @@ from weakref import WeakKeyDictionary, ref
 
 from qtpy.QtCore import QCoreApplication, QThread, QTimer
 
+from zarrscope.errors import ZarrscopeError
 from zarrscope.runtime.threads import JobResult, Ticket, shared
 from zarrscope.view.editable import EditableView
 from zarrscope_app.napari.layers import views_of
+from zarrscope_app.presenters.layers.late_reads import LateReads
 from zarrscope_app.qt.bridge import Bridge
 
 if TYPE_CHECKING:
@@ -57,6 +59,9 @@ class PlaneRequest(Protocol):
 
     def empty(self) -> Any:  # Any: as above
         """A plane without picture and values."""
+
+    def fail(self, error: ZarrscopeError) -> None:
+        """Reports why the plane is not read."""
 
 
 @dataclass
@@ -99,6 +104,7 @@ class BackgroundPlanes:
     def __init__(self, viewer: Viewer, bridge: Bridge) -> None:
         self._viewer = ref(viewer)
         self._owner = shared().owner(bridge.post)
+        self.late = LateReads(self._owner, lambda: self.busy)  # not of planes that a slider has passed
         self._reads: WeakKeyDictionary[NapariLayer, _Reads] = WeakKeyDictionary()
         self._grace = GRACE_MS / 1000
         slicer: Any = getattr(viewer, "_layer_slicer", None)
@@ -186,11 +192,13 @@ class BackgroundPlanes:
             elif request is reads.latest and versions != _versions(layer):  # labels were painted during the read
                 self._begin(layer, reads, request, grace=False)
                 return
-            if outcome.error is not None:
+            if isinstance(outcome.error, ZarrscopeError):  # a person did not want to wait any longer
+                request.fail(outcome.error)
+            elif outcome.error is not None:
                 _tell(outcome.error)
             self._show(layer, reads, request, found[0] if found else request.empty())
 
-        ticket = self._owner.fetch(work, done)
+        ticket = self._owner.read(work, done)
         reads.tickets.add(ticket)
         if grace and self._wait(there) and found:
             reads.tickets.discard(ticket)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from qtpy.QtCore import Qt, Signal
+from qtpy.QtCore import QSize, Qt, Signal
 from qtpy.QtWidgets import QLineEdit, QListWidget, QListWidgetItem, QVBoxLayout, QWidget
 
 from zarrscope_app.presenters import Session
@@ -14,6 +14,8 @@ from zarrscope_app.presenters.layers.presenter import Layer
 from zarrscope_app.qt.text import WrappedLabel, tip
 
 HEIGHT = 180
+ROW_MARGINS = 6
+"""The pixels above and beneath the name of a row, together; napari's style has none."""
 
 
 class Chooser(QWidget):
@@ -52,6 +54,7 @@ class Chooser(QWidget):
         for choice in choices:
             item = QListWidgetItem(choice.name)
             item.setToolTip(tip(choice.path))
+            item.setSizeHint(QSize(0, self.fontMetrics().height() + ROW_MARGINS))
             item.setData(Qt.ItemDataRole.UserRole, choice)
             self.list.addItem(item)
         self.filter.setVisible(len(choices) > 12)

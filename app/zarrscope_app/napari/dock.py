@@ -9,8 +9,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
-from qtpy.QtCore import QEvent, QSize, QTimer
-from qtpy.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QShowEvent
+from qtpy.QtCore import QEvent, QSize, Qt, QTimer
+from qtpy.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeyEvent, QShowEvent
 from qtpy.QtWidgets import QHBoxLayout, QLineEdit, QPushButton, QSplitter, QVBoxLayout, QWidget
 
 from zarrscope.errors import ZarrscopeError
@@ -22,16 +22,18 @@ from zarrscope_app.napari.chooser import Chooser
 from zarrscope_app.napari.closing import AsksBeforeClosing
 from zarrscope_app.napari.dock_sentence import DockSentence
 from zarrscope_app.napari.dropping import TakesNodes
+from zarrscope_app.napari.in_turn import InTurn
 from zarrscope_app.napari.layer_menu import LayerMenu
 from zarrscope_app.napari.layers import as_napari, insert, renew_layers, source_of
 from zarrscope_app.napari.part_panel import PartPanel
 from zarrscope_app.napari.planes import unwrapped, watch
 from zarrscope_app.napari.shortcuts import Shortcuts
 from zarrscope_app.napari.viewer_state import canvas_of, palette_of
+from zarrscope_app.napari.waits import Waits
 from zarrscope_app.napari.when_open import WhenOpen
-from zarrscope_app.presenters import Session, Settings, strings
+from zarrscope_app.presenters import Session, SessionStatus, Settings, strings
 from zarrscope_app.presenters.commands import LABELS, OFFERS, command
-from zarrscope_app.presenters.image.choice import SeveralImages
+from zarrscope_app.presenters.image.choice import HOW_TO_CHOOSE, SeveralImages
 from zarrscope_app.presenters.layers import unwritten_labels
 from zarrscope_app.presenters.layers.layer_kinds import planner
 from zarrscope_app.presenters.layers.layer_part import cut
@@ -57,8 +59,6 @@ if TYPE_CHECKING:
 
 VIEWS_SHOWN = ("attributes", "chunks", "info", "problems")
 """The built-in views that the dock shows; napari itself shows the picture."""
-PAINT_MS = 10
-"""Milliseconds between two added layers, so that Qt, which waits 5 ms for further changes, draws the first."""
 
 
 class Explorer(QWidget):
@@ -74,10 +74,12 @@ class Explorer(QWidget):
         self.bridge = Bridge()
         self.said = DockSentence(self._show, self)
         self.layers = Layers(self.bridge.post)
+        self.layers.late.changed.connect(self._show)
         self.layers.ended.connect(lambda: self.said.tell(why) if (why := self.layers.refusal) else self._show())
         self.planes = watch(self.viewer)
         self.planes.dock = ref(self)
         self.planes.listeners.add(id(self))
+        self.waits = Waits(lambda: self.session, self.layers.late, self.planes.background.late)
         self.planes.changed.connect(self._planes_changed)
         self.destroyed.connect(partial(_forget, self.planes.listeners, id(self)))
         self.session: Session | None = None
@@ -134,7 +136,7 @@ class Explorer(QWidget):
         split.addWidget(self.tabs)
         self._owner = shared().owner(self.bridge.post)
         self.layer_menu = LayerMenu(self, self._owner, self)
-        self.jobs_bar = JobsBar(narrow=True)
+        self.jobs_bar = JobsBar(narrow=True, results=False)  # `said` shows them, whole
         self.jobs_bar.attach(self.layer_menu.painting.edits.jobs)
         self.closing = AsksBeforeClosing(self, self)
         self.dropping = TakesNodes(self._opened, self)
@@ -167,11 +169,8 @@ class Explorer(QWidget):
         for table in (self.form.view, self.form.conflict.table):
             table.setAlternatingRowColors(False)
         self.form.view.setIndentation(10)
-        self._waiting: list[Layer] = []
-        self._next = QTimer(self)
-        self._next.setSingleShot(True)
-        self._next.setInterval(PAINT_MS)
-        self._next.timeout.connect(self._add_next)
+        self._turns = InTurn(lambda layer: self._add_one(layer), self._show, self)
+        self._waiting = self._turns.waiting
         self._follow_theme()
         self.viewer.events.theme.connect(self._follow_theme)
         self._show()
@@ -275,7 +274,8 @@ class Explorer(QWidget):
         self.when_open.show(self.session is not None)
         held, unread = self.planes.labels.sentence, self.planes.unread.sentence
         # The sentence about removed labels that are not written stays, beside the answer to the last action
-        told = " ".join(filter(None, (self.said.text, held))) if held else unread or self.said.text
+        said = self.waits.sentence or unread or self.said.text
+        told = " ".join(filter(None, (self.said.text, held))) if held else said
         self.bring_back.setVisible(bool(held))
         self.browse.set_open(len(self.places.sessions))
         if self.session is None:
@@ -381,6 +381,9 @@ class Explorer(QWidget):
             except ZarrscopeError as error:
                 self.said.tell(strings.problem(error).headline)
                 return
+            if self.session.hierarchy is None:
+                self._adds_once_open = self.session.state.status is SessionStatus.OPENING
+                return
             self.said.clear()
             self.facts.setText(strings.LOADING)
             canvas = canvas_of(self.viewer, self)
@@ -397,7 +400,7 @@ class Explorer(QWidget):
     def _add_or_cancel(self) -> None:
         if self.adding:
             self.layers.cancel()
-            self._waiting.clear()
+            self._turns.stop()
             self.said.tell(strings.STOPPED)
         else:
             self.add()
@@ -408,7 +411,7 @@ class Explorer(QWidget):
         self._show()
 
     def _choose(self, several: SeveralImages) -> None:
-        self.chooser.ask(several.message, several.choices)
+        self.chooser.ask(f"{several.message}. {HOW_TO_CHOOSE}", several.choices)
         self._show()
 
     def _chosen(self, _: object) -> None:
@@ -416,17 +419,8 @@ class Explorer(QWidget):
 
     def _add(self, layers: list[Layer]) -> None:
         """Adds layers one by one, up to half a second each: the first is drawn before labels that are not shown."""
-        self._waiting += layers
         self.chooser.lead(self.session, layers)
-        self._next.start()
-
-    def _add_next(self) -> None:
-        if self._waiting:
-            self._add_one(self._waiting.pop(0))
-        if self._waiting:
-            self._next.start()
-        else:
-            self._show()
+        self._turns.put(layers)
 
     def _add_one(self, layer: Layer) -> None:
         try:
@@ -461,8 +455,7 @@ class Explorer(QWidget):
         self.closing.stop()
         self.dropping.stop()
         self.shortcuts.stop()
-        self._next.stop()
-        self._waiting.clear()
+        self._turns.stop()
         self._owner.close()
         if id(self) in self.planes.listeners:
             self.planes.listeners.discard(id(self))
@@ -476,6 +469,10 @@ class Explorer(QWidget):
         self.open_selected()
         self.closing.watch()
         self.dropping.watch(self)
+
+    def keyPressEvent(self, event: QKeyEvent | None) -> None:
+        if event is None or event.key() != Qt.Key.Key_Escape or not self.waits.stop():
+            super().keyPressEvent(event)
 
     def event(self, event: QEvent | None) -> bool:
         """Handles removal: napari does not close a dock that it removes from its window. Unsaved changes are then kept,

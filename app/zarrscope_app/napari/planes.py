@@ -65,6 +65,8 @@ class Watch(QObject):
         self._viewer = ref(viewer)
         self._bridge = Bridge()
         self.background = BackgroundPlanes(viewer, self._bridge)
+        self.background.late.changed.connect(self._tell_late)
+        self._noticed = ""
         self.first_fit = FirstFit(viewer)
         self.labels = UnwrittenLabels(viewer, self._bridge, self._write)
         self.labels.changed.connect(self._removed_painted)
@@ -144,6 +146,16 @@ class Watch(QObject):
         guard(layer, report, self.background)
         make_paintable(layer)
         layer.events.visible.connect(shown_or_hidden)
+
+    def _tell_late(self) -> None:
+        """Tells that a plane is late: the dock each second, or a notification once if there is no dock."""
+        notice = self.background.late.notice
+        if notice and notice != self._noticed and not self.listeners:
+            from napari.utils.notifications import show_info
+
+            show_info(notice)
+        self._noticed = notice
+        self.changed.emit()
 
     def _tell(self, layer: NapariLayer, error: ZarrscopeError | None) -> None:
         if layer is None:
@@ -280,6 +292,10 @@ class _Request:
         if on_window_thread():
             background.overtake(layer, self)
         return self.read()
+
+    def fail(self, error: ZarrscopeError) -> None:
+        """Reports the error of a slice that was not read, because a person stopped it."""
+        self._origin.tell(self._request, error)
 
     def empty(self) -> Any:
         """The empty slice that napari makes beyond a layer's ends."""

@@ -25,10 +25,12 @@ class JobsBar(QWidget):
 
     It is hidden when there is no job to show. `attach` takes a jobs presenter, or None; `nodes` offers to undo an
     action. The host places `failure`, the error bar of a failed job, in a row of its own; `narrow` is as for that bar.
+    Without `results` the bar shows no results: the host tells them at another place.
     """
 
-    def __init__(self, narrow: bool = False) -> None:
+    def __init__(self, narrow: bool = False, results: bool = True) -> None:
         super().__init__()
+        self._results = results
         self.failure = ErrorBar(narrow)
         self._failed: Job | None = None
         """The job that the error bar shows."""
@@ -75,7 +77,7 @@ class JobsBar(QWidget):
             ended = None
         failed = ended if ended is not None and ended.state is JobState.FAILED else None
         self._show_failure(failed)
-        job = running if running is not None else ended if failed is None else None
+        job = running if running is not None else ended if failed is None and self._results else None
         self.setVisible(job is not None)
         self._bar.setVisible(running is not None)
         if job is not None:

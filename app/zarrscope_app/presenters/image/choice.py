@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 
 from zarrscope.errors import NotFound, TooLarge, Unsupported, ZarrscopeError
 from zarrscope.model.frozen import frozen
+from zarrscope.model.node_path import natural
 from zarrscope.view.image import Image, find_collection, find_images, members
 from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.formats import is_folder
 
 if TYPE_CHECKING:
     from zarrscope.nodes.array import Array
@@ -17,6 +19,9 @@ if TYPE_CHECKING:
 
 MOST = 5000
 """The most images of a collection that are listed. A plate of 1,536 wells has fewer."""
+HOW_TO_CHOOSE = "Enter or a double-click adds it."
+MOST_LOOKED_AT = 500
+"""The most hierarchies of a folder of this computer that are looked at for images: each takes about a millisecond."""
 
 
 @frozen
@@ -39,7 +44,7 @@ class SeveralImages(ZarrscopeError):
 
     def __init__(self, kind: str, path: str, choices: tuple[ImageChoice, ...], store: str | None) -> None:
         super().__init__(
-            _why(kind, _shown(path, store), len(choices)),
+            _why(kind, shown_path(path, store), len(choices)),
             store=store,
             key=path,
             advice=_advice(choices[0].path, choices[0].number),
@@ -48,11 +53,13 @@ class SeveralImages(ZarrscopeError):
 
 
 def one_image(node: Group | Array, number: int | None = None, depth: int = 3) -> Image:
-    """The image of a node; for a collection of one member the image of that member. `number`: the number of the image
-    if a document describes several.
+    """The image of a node; for a collection or a folder with one image that image. `number`: the number of the image if
+    a document describes several.
 
-    Raises SeveralImages if there are several, NoImage if there is none.
+    Raises SeveralImages if there are several, NoImage if there is none, and the error of an array that cannot be read.
     """
+    if node.kind == "array" and node.problem is not None:
+        raise node.problem
     if images := find_images(node):
         if number is None and len(images) > 1:
             named = [(strings.clean(image.name.rpartition("/")[2]), n) for n, image in enumerate(images)]
@@ -67,12 +74,33 @@ def one_image(node: Group | Array, number: int | None = None, depth: int = 3) ->
             raise SeveralImages(found.kind, node.path, choices, node.hierarchy.url)
         if listed:
             return one_image(node.hierarchy[listed[0].path], None, depth - 1)
+    if node.kind == "group" and depth and not number and (names := _images_in_folder(node)):
+        choices = tuple(ImageChoice(f"{node.path.rstrip('/')}/{name}", strings.clean(name)) for name in names)
+        if len(choices) > 1:
+            raise SeveralImages("folder", node.path, choices, node.hierarchy.url)
+        return one_image(node.hierarchy[choices[0].path], None, depth - 1)
     raise NoImage(
-        f"{strings.clean(_shown(node.path, _url(node)))} holds no image",
+        f"{strings.clean(shown_path(node.path, _url(node)))} holds no image",
         store=_url(node),
         key=node.path,
         advice="Choose an array of two axes or more, or a group with OME-Zarr metadata.",
     )
+
+
+def _images_in_folder(group: Group) -> list[str]:
+    """The names of the hierarchies in a folder of this computer whose root is an image, or a collection of images. Of
+    the folder of a server they are not looked for: each would take requests."""
+    if not is_folder(group) or group.hierarchy.store.remote:
+        return []
+    found: list[str] = []
+    for child in islice(group.children(), MOST_LOOKED_AT):
+        try:
+            node = group.hierarchy[f"{group.path.rstrip('/')}/{child.name}"]
+            if find_images(node) or find_collection(node) is not None:
+                found.append(child.name)
+        except ZarrscopeError:
+            continue  # the tree shows why it cannot be opened
+    return sorted(found, key=natural)
 
 
 def nothing_to_draw(error: BaseException) -> bool:
@@ -82,7 +110,7 @@ def nothing_to_draw(error: BaseException) -> bool:
     )
 
 
-def _shown(path: str, store: str | None) -> str:
+def shown_path(path: str, store: str | None) -> str:
     """The path of a node; for the root the name of its store."""
     return path if path != "/" else (store or path).rstrip("/").rpartition("/")[2]
 

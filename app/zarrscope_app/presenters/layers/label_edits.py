@@ -24,7 +24,7 @@ from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.commands import LABELS, command
 from zarrscope_app.presenters.form.view_models import Closing
 from zarrscope_app.presenters.jobs import JobsPresenter, Report, if_complete
-from zarrscope_app.presenters.layers.presenter import PLANE_LIMIT
+from zarrscope_app.presenters.layers.usable_levels import PLANE_LIMIT
 from zarrscope_app.presenters.session.open_in import plain
 from zarrscope_app.presenters.session.opening import open_place
 

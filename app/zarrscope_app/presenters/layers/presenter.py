@@ -14,15 +14,14 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from zarrscope.errors import TooLarge, Unsupported, ZarrscopeError
+from zarrscope.errors import ZarrscopeError
 from zarrscope.errors.confidential import without_numbers
 from zarrscope.model.frozen import frozen
 from zarrscope.runtime.threads import JobResult, Ticket, shared
 from zarrscope.view.editable import EditableView
-from zarrscope.view.image import Image, Level, find_images
+from zarrscope.view.image import Image, find_images
 from zarrscope.view.lazy import LazyView
 from zarrscope.view.loader import shared as chunk_loader
-from zarrscope.view.render import as_numbers
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.coalesce import Post
 from zarrscope_app.presenters.image.choice import ImageChoice, SeveralImages, nothing_to_draw, one_image
@@ -33,6 +32,8 @@ from zarrscope_app.presenters.image.words import PARTS
 from zarrscope_app.presenters.layers.axis_order import drawable
 from zarrscope_app.presenters.layers.drawn_values import contrast_of, drawn_values, part_of_values
 from zarrscope_app.presenters.layers.first_plane import ViewerCanvas, read_ahead
+from zarrscope_app.presenters.layers.late_reads import LateReads
+from zarrscope_app.presenters.layers.usable_levels import usable_levels
 from zarrscope_app.presenters.session.session import Session
 from zarrscope_app.presenters.session.state_text import encode_view
 from zarrscope_app.presenters.signals import signal
@@ -41,9 +42,6 @@ if TYPE_CHECKING:
     from zarrscope.nodes.array import Array
     from zarrscope.nodes.group import Group
 
-PLANE_LIMIT = 1 << 30
-"""The most bytes of a plane of the coarsest level, because viewers of layers read whole planes."""
-ELSEWHERE = "zarrscope's window and terminal show its values."
 AS_MAGNITUDES = "Complex values are shown as their magnitudes."
 AS_PARTS = {
     "phase": "Complex values are shown as their phases, in radians.",
@@ -219,7 +217,7 @@ def _layer(image: Image, number: int | None, kind: str, name: str, place: ImageP
     axis = image.channel_axis
     fixed = {} if axis is None else {axis: number or 0}
     kept = [i for i in range(len(image.axes)) if i not in fixed]
-    levels, warnings = _levels(image, kept)
+    levels, warnings = usable_levels(image, kept)
     finest = levels[0]
     dtype = finest.array.dtype
     if kind == "labels" and dtype.kind not in "iub":
@@ -258,63 +256,6 @@ def _layer(image: Image, number: int | None, kind: str, name: str, place: ImageP
 
 def _selection(rank: int, fixed: dict[int, int]) -> tuple[int | slice, ...]:
     return tuple(fixed.get(i, slice(None)) for i in range(rank))
-
-
-# ---------------------------------------------------------------------- levels that can be layers
-def _levels(image: Image, kept: list[int]) -> tuple[list[Level], tuple[str, ...]]:
-    """The levels that can be shown, and warnings about those that cannot. Raises if there is none to show."""
-    usable: list[Level] = []
-    warnings: list[str] = []
-    first: ZarrscopeError | None = None
-    for level in image.levels:
-        problem = level.array.problem or _unfit(level, kept)
-        if problem is None:
-            usable.append(level)
-            continue
-        first = first or problem
-        warnings.append(strings.clean(f"The level {level.path} is left out: {problem.message.rstrip('.')}."))
-    if not usable:
-        assert first is not None
-        raise first
-    coarsest = usable[-1]
-    nbytes = int(np.prod([coarsest.shape[i] for i in kept[-2:]], dtype=object)) * coarsest.array.dtype.itemsize
-    if nbytes > PLANE_LIMIT:
-        raise TooLarge(
-            f"One plane of {strings.clean(coarsest.path)} takes {strings.size(nbytes)}, and it would be read whole",
-            size=nbytes,
-            limit=PLANE_LIMIT,
-            key=coarsest.path,
-            advice="Add coarser levels, or open it in zarrscope's window, which reads only the displayed part.",
-        )
-    return usable, tuple(warnings)
-
-
-def _unfit(level: Level, kept: list[int]) -> ZarrscopeError | None:
-    """The reason why no layer can show this level; None if one can."""
-    array, path = level.array, strings.clean(level.path)
-    if len(kept) < 2:
-        return Unsupported(
-            f"{path} has {strings.counted(len(kept), 'axis', 'axes')} to show, and a picture needs two",
-            feature="picture of one axis",
-            key=level.path,
-            advice=ELSEWHERE,
-        )
-    if not all(level.shape):
-        return Unsupported(
-            f"{path} has no elements ({strings.shape(level.shape)}): there is nothing to draw",
-            feature="picture without elements",
-            key=level.path,
-        )
-    try:
-        as_numbers(np.empty(0, array.dtype))
-    except ZarrscopeError:
-        return Unsupported(
-            f"Values of type {strings.clean(str(array.dtype), 60)} cannot be drawn as a picture",
-            feature=f"picture of {array.dtype}",
-            key=level.path,
-            advice=ELSEWHERE,
-        )
-    return None
 
 
 def _as_counts(dtype: np.dtype[Any]) -> str:
@@ -396,6 +337,7 @@ class Layers:
 
     def __init__(self, post: Post) -> None:
         self._owner = shared().owner(post)
+        self.late = LateReads(self._owner)
         self._ticket: Ticket | None = None
         self.loader = chunk_loader()
         self.refusal = ""  # the reason why the last node has nothing to draw
@@ -472,7 +414,7 @@ class Layers:
             return layers
 
         self.cancel()
-        self._ticket = self._owner.fetch(work, finished)
+        self._ticket = self._owner.read(work, finished)
 
     def renew(self, session: Session, views: list[LazyView], done: Callable[[dict[int, LazyView]], None]) -> None:
         """Makes views of the same arrays in the hierarchy that the session has opened now, and calls `done` with id of

@@ -13,15 +13,15 @@ from zarrscope_app.presenters.strings import clean
 
 def waiting(url: str, key: str, seconds: float, ends: str = "Esc") -> str:
     """The sentence about a request without an answer: "Waiting 3 s for zarr.json from 10.0.0.1:8000 · Esc stops".
-    `ends` is the key that stops it."""
-    return f"Waiting {seconds:.0f} s for {requested(url, key)} · {ends} stops"
+    `ends` is the key that stops it; "" if there is none."""
+    return f"Waiting {seconds:.0f} s for {requested(url, key)}{_stops(ends)}"
 
 
 def asked_to_wait(url: str, key: str, seconds: float, left: float, ends: str = "Esc") -> str:
     """The sentence about a request that is sent again after a pause for which the server has asked: "10.0.0.1:8000 asks
     to wait 30 s, 27 s left: zarr.json · Esc stops"."""
     what = f": {shortened(key)}" if key else ""
-    return f"{host_of(url)} asks to wait {seconds:.0f} s, {max(1.0, left):.0f} s left{what} · {ends} stops"
+    return f"{host_of(url)} asks to wait {seconds:.0f} s, {max(1.0, left):.0f} s left{what}{_stops(ends)}"
 
 
 def tried_again(url: str, attempt: NextAttempt, now: float, ends: str = "Esc") -> str:
@@ -31,7 +31,7 @@ def tried_again(url: str, attempt: NextAttempt, now: float, ends: str = "Esc") -
     why = f"{host_of(url)}{why}" if why != attempt.reason else capitalised(why)
     left = attempt.until - now
     when = f" in {max(1.0, left):.0f} s" if left > 0 else f" for {-left:.0f} s" if left <= -1 else ""
-    return f"{clean(why, 80)}; trying again{when} ({attempt.number} of {attempt.attempts}) · {ends} stops"
+    return f"{clean(why, 80)}; trying again{when} ({attempt.number} of {attempt.attempts}){_stops(ends)}"
 
 
 def waiting_for(wait: PendingRequest, url: str, seconds: float, ends: str = "Esc") -> str:
@@ -47,7 +47,11 @@ def waiting_for(wait: PendingRequest, url: str, seconds: float, ends: str = "Esc
             return asked_to_wait(place, wait.key, attempt.seconds, attempt.until - now, ends)
         return tried_again(place, attempt, now, ends)
     written = f"to write {shortened(wait.key)}" if wait.key else "to write"
-    return f"Waiting {seconds:.0f} s {written}: {holds(wait.holder)} has locked {host_of(wait.place)} · {ends} stops"
+    return f"Waiting {seconds:.0f} s {written}: {holds(wait.holder)} has locked {host_of(wait.place)}{_stops(ends)}"
+
+
+def _stops(key: str) -> str:
+    return f" · {key} stops" if key else ""
 
 
 def holds(holder: LockHolder) -> str:
