@@ -11,7 +11,10 @@ def main() -> None:
         if sys.argv[1:] in (["--version"], ["-V"]):  # needs neither click nor the verbs
             from zarrscope_app.presenters.installation import report
 
-            print(report())
+            try:
+                print(report(), flush=True)
+            except BrokenPipeError:  # as in cli/console.py: `zarrscope --version | head -1`
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return
         from zarrscope_app import cli
 

@@ -225,3 +225,14 @@ def test_a_window_needs_a_display_or_a_platform_that_draws_without(
     for name, value in given.items():
         monkeypatch.setenv(name, value)
     assert has_display() == opens
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pipes break differently on Windows")
+def test_a_reader_that_has_read_enough_is_no_error() -> None:
+    """`zarrscope --version | head -1` sometimes ended with a traceback."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    program = [sys.executable, "-m", "zarrscope_app", "--version"]
+    done = subprocess.run(program, stdout=writing, stderr=subprocess.PIPE, timeout=100, check=False)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (0, b"")
