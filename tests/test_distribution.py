@@ -119,7 +119,9 @@ def test_the_conda_recipe_asks_for_what_the_wheel_asks_for() -> None:
     asked = {re.sub(r"\s", "", line.strip(" -")) for line in run_section.splitlines()}
     project = tomllib.loads((machine.ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     elsewhere = {"isal": "python-isal", "deflate": ""}  # as conda-forge calls them; it has no deflate
-    wanted = {re.sub(r"^\w+(?=>)", lambda name: elsewhere.get(name[0], name[0]), each) for each in project["dependencies"]}
+    wanted = {
+        re.sub(r"^\w+(?=>)", lambda name: elsewhere.get(name[0], name[0]), each) for each in project["dependencies"]
+    }
     assert asked == {*(each for each in wanted if not each.startswith(">")), f"python{project['requires-python']}"}
     assert project["license"] in recipe
     for command, target in project["scripts"].items():

@@ -14,6 +14,7 @@ from qtpy.QtCore import Qt, QTimer
 
 from contracts.http_server import WebServer, planes_server
 from napari_hand import Hand
+from zarrscope.view.loader import shared
 from zarrscope_app.napari import planes
 from zarrscope_app.presenters.layers import late_reads
 from zarrscope_app.presenters.session import waiting_words as words
@@ -36,6 +37,11 @@ def facts(hand: Hand) -> str:
     return str(hand.dock.facts.text())
 
 
+def forget(layer: Any) -> None:
+    """Forgets the chunks of a layer: its neighbouring planes may have been read ahead."""
+    shared().invalidate(layer.data.array)
+
+
 def shown(hand: Hand, server: WebServer) -> Any:
     hand.in_loop(lambda: hand.dock.open(f"{server.url}/", "/a"))
     hand.wait(lambda: hand.dock.session is not None and hand.dock.session.node is not None)
@@ -47,6 +53,7 @@ def shown(hand: Hand, server: WebServer) -> Any:
 def test_a_plane_that_is_late_is_told_and_can_be_stopped(hand: Hand, server: WebServer) -> None:
     layer = shown(hand, server)
     server.gate.clear()
+    forget(layer)
     hand.in_loop(lambda: hand.viewer.dims.set_current_step(0, 3))
     hand.wait(lambda: re.fullmatch(r"Waiting \d+ s for a/c/3/0/0 from \S+ · Esc stops", facts(hand)))
     assert not layer.loaded
@@ -63,6 +70,7 @@ def test_a_plane_that_is_tried_again_is_told(hand: Hand, server: WebServer, monk
     monkeypatch.setenv("ZARRSCOPE_PAUSE", "3")
     layer = shown(hand, server)
     server.failing.add("a/c/")
+    forget(layer)
     hand.in_loop(lambda: hand.viewer.dims.set_current_step(0, 3))
     hand.wait(lambda: re.search(r"answered 503; trying again in \d+ s \(2 of 4\) · Esc stops", facts(hand)))
     server.failing.clear()
@@ -94,6 +102,7 @@ def test_without_a_dock_a_late_plane_is_told_once(
     planes.watch(viewer)
     (layer,) = viewer.open(f"{server.url}/a", plugin="zarrscope")
     server.gate.clear()
+    forget(layer)
     done: list[bool] = []
 
     def step() -> None:
