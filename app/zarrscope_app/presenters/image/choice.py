@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 
 from zarrscope.errors import NotFound, TooLarge, Unsupported, ZarrscopeError
 from zarrscope.model.frozen import frozen
-from zarrscope.model.node_path import natural
 from zarrscope.view.image import Image, find_collection, find_images, members
 from zarrscope_app.presenters import strings
-from zarrscope_app.presenters.formats import is_folder
+from zarrscope_app.presenters.folder_images import FEW, images_beneath
 
 if TYPE_CHECKING:
     from zarrscope.nodes.array import Array
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
 MOST = 5000
 """The most images of a collection that are listed. A plate of 1,536 wells has fewer."""
 HOW_TO_CHOOSE = "Enter or a double-click adds it."
-MOST_LOOKED_AT = 500
-"""The most hierarchies of a folder of this computer that are looked at for images: each takes about a millisecond."""
 
 
 @frozen
@@ -53,8 +50,8 @@ class SeveralImages(ZarrscopeError):
 
 
 def one_image(node: Group | Array, number: int | None = None, depth: int = 3) -> Image:
-    """The image of a node; for a collection or a folder with one image that image. `number`: the number of the image if
-    a document describes several.
+    """The image of a node; for a collection of one member the image of that member. `number`: the number of the image
+    if a document describes several.
 
     Raises SeveralImages if there are several, NoImage if there is none, and the error of an array that cannot be read.
     """
@@ -74,33 +71,15 @@ def one_image(node: Group | Array, number: int | None = None, depth: int = 3) ->
             raise SeveralImages(found.kind, node.path, choices, node.hierarchy.url)
         if listed:
             return one_image(node.hierarchy[listed[0].path], None, depth - 1)
-    if node.kind == "group" and depth and not number and (names := _images_in_folder(node)):
-        choices = tuple(ImageChoice(f"{node.path.rstrip('/')}/{name}", strings.clean(name)) for name in names)
-        if len(choices) > 1:
-            raise SeveralImages("folder", node.path, choices, node.hierarchy.url)
-        return one_image(node.hierarchy[choices[0].path], None, depth - 1)
+    if node.kind == "group" and not number and (beneath := images_beneath(node, FEW).collection) is not None:
+        choices = tuple(ImageChoice(member.path, strings.clean(member.name)) for member in beneath.members or ())
+        raise SeveralImages(beneath.kind, node.path, choices, node.hierarchy.url)
     raise NoImage(
         f"{strings.clean(shown_path(node.path, _url(node)))} holds no image",
         store=_url(node),
         key=node.path,
         advice="Choose an array of two axes or more, or a group with OME-Zarr metadata.",
     )
-
-
-def _images_in_folder(group: Group) -> list[str]:
-    """The names of the hierarchies in a folder of this computer whose root is an image, or a collection of images. Of
-    the folder of a server they are not looked for: each would take requests."""
-    if not is_folder(group) or group.hierarchy.store.remote:
-        return []
-    found: list[str] = []
-    for child in islice(group.children(), MOST_LOOKED_AT):
-        try:
-            node = group.hierarchy[f"{group.path.rstrip('/')}/{child.name}"]
-            if find_images(node) or find_collection(node) is not None:
-                found.append(child.name)
-        except ZarrscopeError:
-            continue  # the tree shows why it cannot be opened
-    return sorted(found, key=natural)
 
 
 def nothing_to_draw(error: BaseException) -> bool:
@@ -122,7 +101,7 @@ def _url(node: Group | Array) -> str | None:
 
 def _why(kind: str, path: str, n: int) -> str:
     """The sentence of the error, which says how many images there are."""
-    noun = {"plate": "well", "well": "field", "labels": "label image"}.get(kind, "image")
+    noun = {"plate": "well", "well": "field", "labels": "label image", "plates": "plate"}.get(kind, "image")
     return f"{strings.clean(path)} holds {strings.counted(n, noun)}: choose one"
 
 
