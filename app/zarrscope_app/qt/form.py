@@ -321,6 +321,8 @@ class AttributesPane(QWidget):
         return state.can_save or state.waits or (typed_in and open_for_writing)
 
     def _typing(self) -> None:
+        if self._presenter is not None and self.value.pending:
+            self._presenter.being_typed.note(*self.value.typed_text)
         self._buttons["save"].setEnabled(self.can_save)
         self.typed.emit()
 
@@ -359,6 +361,7 @@ class AttributesPane(QWidget):
     def _edit_value(self, pointer: str, text: str) -> None:
         if self._presenter is not None:
             self._presenter.edit(pointer, text)
+            self._presenter.being_typed.end()
 
     @property
     def has_keyboard(self) -> bool:

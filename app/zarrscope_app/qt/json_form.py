@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from zarrscope_app.presenters import EditPresenter, EditStatus
 from zarrscope_app.presenters.commands import LABELS
-from zarrscope_app.presenters.form.json_text import shape_of
+from zarrscope_app.presenters.form.json_text import WHOLE, shape_of
 from zarrscope_app.presenters.form.view_models import EditState, TextShape
 from zarrscope_app.qt.toolkit.core import QRect, QSize, Qt, QTimer, Signal
 from zarrscope_app.qt.toolkit.gui import QFocusEvent, QPainter, QPaintEvent, QResizeEvent, QTextCursor, QTextFormat
@@ -197,6 +197,7 @@ class JsonForm(QWidget):
             self._pause.stop()
             document.setModified(False)
             self._presenter.edit_text(self.text.content())
+            self._presenter.being_typed.end()
 
     def _changed(self) -> None:
         self._pause.start()
@@ -209,6 +210,8 @@ class JsonForm(QWidget):
             return
         if self._read_only and self.pending:
             self._presenter.edit_text(self.text.content())
+        elif self.pending:
+            self._presenter.being_typed.note(WHOLE, self.text.content())
         self._presenter.try_json(self.text.content(), self._tell)
 
     def _tell(self, line: int, sentence: str) -> None:

@@ -450,6 +450,7 @@ class SectionFormWidget(QScrollArea):
         if self._state.status is EditStatus.READ_ONLY:
             self._presenter.edit(id, text)
         else:
+            self._presenter.being_typed.note(id, text)
             self._presenter.try_text(id, text, partial(self._tried, id))
 
     def _tried(self, id: str, error: str) -> None:
@@ -484,6 +485,8 @@ class SectionFormWidget(QScrollArea):
         field = self._field(id)
         if self._presenter is not None and field is not None and (field.text != text or field.error):
             self._presenter.edit(id, text)
+        if self._presenter is not None:
+            self._presenter.being_typed.end()
 
 
 def _line(editor: QWidget) -> QLineEdit | None:

@@ -61,6 +61,11 @@ class ValuePane(QWidget):
         document = self.text.document()
         return self.isVisible() and document is not None and document.isModified()
 
+    @property
+    def typed_text(self) -> tuple[str, str]:
+        """The pointer of the field, and its present text."""
+        return self._pointer, text_in(self.text)
+
     def commit(self) -> None:
         """Applies the present text."""
         document = self.text.document()

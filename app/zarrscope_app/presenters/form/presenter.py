@@ -33,7 +33,7 @@ from zarrscope_app.presenters.form.search import FormSearch
 from zarrscope_app.presenters.form.sections.image import CHANNELS
 from zarrscope_app.presenters.form.sections.model import Subject
 from zarrscope_app.presenters.form.several import SeveralForm
-from zarrscope_app.presenters.form.text_checks import TextChecks
+from zarrscope_app.presenters.form.text_checks import BeingTyped, TextChecks
 from zarrscope_app.presenters.form.view_models import Closing, Diff, EditState, EditStatus, Field, Side, Way, Whose
 from zarrscope_app.presenters.form.waiting import Aside, FormAct, Waiting, WaitingAct
 from zarrscope_app.presenters.node_details import NodeDetails
@@ -77,6 +77,7 @@ class EditPresenter(MemberActions):
         self._left: list[SeveralForm] = []
         """Forms of earlier selections whose edits are still being made."""
         self._text_checks = TextChecks(owner)
+        self.being_typed = BeingTyped(self._drafts, lambda: self._form.paths)
         self.search = FormSearch(owner, self._drafts, self._show_found, lambda: self.state)
         self._judging = False
         self._view: ViewChanges = lambda path: ()
@@ -365,8 +366,7 @@ class EditPresenter(MemberActions):
     def try_text(self, pointer: str, text: str, report: Callable[[str], None]) -> None:
         """Checks a text that is being typed into a field of a section: calls `report(sentence)`, with "" if the text is
         valid."""
-        ask = self._form.why_not(pointer, text)
-        if ask is not None:
+        if (ask := self._form.why_not(pointer, text)) is not None:
             self._text_checks.ask(ask, report)
 
     def try_json(self, text: str, report: Callable[[int, str], object]) -> None:

@@ -2,9 +2,9 @@
 
 Edits are stored in the background a moment after they are typed, so that neither a crash nor a lost connection loses
 them. The file is removed when the edits are saved or discarded. It contains the public address, the changed fields,
-typed text that is invalid, texts that wait until the hierarchy is open for writing, and the id of the process: edits of
-a process that still runs are not offered. Accepted edits are applied to the stored document as if they were typed
-again; nothing is written to the store until the person saves.
+typed text that is invalid, texts that wait until the hierarchy is open for writing, the text that is being typed, and
+the id of the process: edits of a process that still runs are not offered. Accepted edits are applied to the stored
+document as if they were typed again; nothing is written to the store until the person saves.
 """
 
 from __future__ import annotations
@@ -81,6 +81,7 @@ class Rescue:
         self._wanted = False
         self._begin(url)
         edit.changed.connect(self._keep)
+        edit.being_typed.changed.connect(self._keep)
 
     def _begin(self, url: str) -> None:
         """Chooses the file for the edits at this address, and reads those that earlier sessions left there."""
@@ -164,7 +165,7 @@ class Rescue:
         found = {path: _as_kept(draft) for path, draft in self._edit.unsaved_drafts().items()}
         waiting = [
             {"paths": each.paths, "texts": each.texts, "bases": each.bases, "kind": each.kind, "whole": each.whole}
-            for each in self._edit.unapplied_edits
+            for each in (*self._edit.unapplied_edits, *self._edit.being_typed.asides)
         ]
         return f'"drafts": {json.dumps(found)}, "waiting": {json.dumps(waiting)}' if found or waiting else None
 
