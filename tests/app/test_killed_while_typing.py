@@ -123,6 +123,26 @@ def test_it_is_kept_once_when_it_is_applied(begin: Callable[[], tuple[Session, M
     assert session.rescue.sentence.startswith("1 change of ")
 
 
+def test_edits_that_were_saved_before_the_kill_are_not_offered(
+    begin: Callable[[], tuple[Session, Mailbox]], tmp_path: Path
+) -> None:
+    """The file of a process that is killed between saving and removing it says that nothing was saved."""
+    session, mailbox = begin()
+    session.edit.edit("name", "typed")
+    mailbox.run_until(lambda: "typed" in kept(tmp_path), SECONDS)
+    (file,) = tmp_path.rglob("unsaved-*.json")
+    left = file.read_text()
+    session.edit.save()
+    mailbox.run_until(lambda: session.edit.state.status is EditStatus.CLEAN and not kept(tmp_path), SECONDS)
+    session.close()
+    file.write_text(left)
+    session, mailbox = begin()
+    mailbox.run_until(lambda: not kept(tmp_path), SECONDS)
+    assert session.rescue is not None
+    assert not session.rescue.sentence
+    assert not session.state.offers
+
+
 def test_a_very_long_text_is_kept_when_it_is_applied_only(begin: Callable[[], tuple[Session, Mailbox]]) -> None:
     session, _ = begin()
     session.edit.being_typed.note(WHOLE, "x" * (LONGEST + 1))

@@ -216,12 +216,6 @@ class Rescue:
             return ""
         return strings.rescued(sum(kept.changes for kept in self._found), max(kept.when for kept in self._found))
 
-    @property
-    def wanted(self) -> bool:
-        """Whether the person accepted the offered edits, which are then applied as soon as the hierarchy is open for
-        writing."""
-        return self._wanted
-
     def hide(self) -> None:
         """Hides the offer until the next start."""
         self._hidden = True
@@ -238,6 +232,24 @@ class Rescue:
         self._wanted = bool(self._found)
         self.changed.emit()
 
+    def opened(self, hierarchy: Hierarchy) -> None:
+        """Called when the hierarchy was opened. Restores edits that the person accepted, if it can be written. Forgets
+        edits that are stored already: their process was killed right after it had saved them."""
+        if self._wanted and hierarchy.writable:
+            self.put_back(hierarchy)
+        elif self._found and not self._wanted:
+            found = [*self._found]
+
+            def done(outcome: JobResult[set[str]]) -> None:
+                stored = outcome.value or set()
+                for name in stored:
+                    self._settings.remove(name)
+                self._found = [kept for kept in self._found if kept.name not in stored]
+                if stored:
+                    self.changed.emit()
+
+            self._owner.read(lambda: {kept.name for kept in found if _is_stored(hierarchy, kept)}, done)
+
     def put_back(self, hierarchy: Hierarchy) -> None:
         """Applies the offered edits to the present documents of `hierarchy`. If that fails for one node, the file is
         kept."""
@@ -249,12 +261,7 @@ class Rescue:
             for kept in found:
                 for path, told in kept.drafts.items():
                     try:
-                        draft = drafts.get(path)
-                        if draft is None:
-                            draft = _draft_for(hierarchy, path, told["whole"])
-                        draft.make_again(told["changes"] or _compared(told["versions"], draft.prefix))
-                        draft.errors.update(told["typed"])
-                        drafts[path] = draft
+                        drafts[path] = _made_again(hierarchy, path, told, drafts.get(path))
                     except Exception as error:
                         failure = error
             return drafts, failure
@@ -283,6 +290,24 @@ def _draft_for(hierarchy: Hierarchy, path: str, whole: str) -> Draft:
     if whole:
         return Draft(whole_document(hierarchy, path, whole), "", whole=True)
     return Draft(hierarchy.document(path), attributes_pointer(hierarchy, path))
+
+
+def _made_again(hierarchy: Hierarchy, path: str, told: Mapping[str, Any], draft: Draft | None = None) -> Draft:
+    """The draft of a node with the edits of a file, made after those of `draft`, if there are others."""
+    draft = _draft_for(hierarchy, path, told["whole"]) if draft is None else draft
+    draft.make_again(told["changes"] or _compared(told["versions"], draft.prefix))
+    draft.errors.update(told["typed"])
+    return draft
+
+
+def _is_stored(hierarchy: Hierarchy, kept: RescuedEdits) -> bool:
+    """Whether the documents contain all edits of a file already. False if one of them cannot be read."""
+    if kept.waiting:
+        return False
+    try:
+        return not any(_made_again(hierarchy, path, told).dirty for path, told in kept.drafts.items())
+    except Exception:  # they stay offered; putting them back says what is wrong
+        return False
 
 
 def _as_kept(draft: Draft) -> dict[str, Any]:

@@ -20,6 +20,8 @@ class KeepsEdits(SessionPart):
         self.rescue.changed.connect(self._refresh)
         self._settings = settings
         self._say_if_unkept()
+        if self.hierarchy is not None:
+            self.rescue.opened(self.hierarchy)
         self.rescue.changed.connect(self._say_if_unkept)
         self._refresh()
 

@@ -178,8 +178,8 @@ class Session(
                     self._reported = self._shown_problem = told
             self.tree.attach(hierarchy, self.name, *root)
             self.edit.attach(hierarchy, bool(hierarchy.writable))
-            if self.rescue is not None and self.rescue.wanted and hierarchy.writable:
-                self.rescue.put_back(hierarchy)
+            if self.rescue is not None:
+                self.rescue.opened(hierarchy)
             self._node = None
             self._go(self._wanted or entry)
             self._tell_place(first)
