@@ -1,4 +1,5 @@
-"""Picture and table stand at the same indices: in an image of two levels, in the arrays of its levels, and back."""
+"""Picture and table stand at the same indices: in an image of two levels, in the arrays of its levels, in its labels,
+and back."""
 
 from __future__ import annotations
 
@@ -144,6 +145,33 @@ def test_other_axes_go_along(session: Session, mailbox: Mailbox) -> None:
     assert (session.slice.plane, index_of(session, 2)) == ((1, 3), 5)
     arrive(session, mailbox, "/")
     assert (session.slice.plane, index_of(session, 2)) == ((1, 3), 11)
+
+
+def test_the_index_goes_to_the_labels_and_back(session: Session, mailbox: Mailbox) -> None:
+    """Labels have no axis of channels here, and half as many rows: the index of these does not go along."""
+    hierarchy = open_hierarchy(session.state.url, "r+")
+    levels = [{"path": "0", "coordinateTransformations": [{"type": "scale", "scale": [1, 2, 1]}]}]
+    axes = [{"name": name, "type": "space"} for name in "zyx"]
+    told = {"version": "0.5", "multiscales": [{"axes": axes, "datasets": levels}], "image-label": {}}
+    for name in ("cells", "nuclei"):
+        hierarchy.create_group(f"/labels/{name}", {"ome": told})
+        hierarchy.create_array(f"/labels/{name}/0", shape=(PLANES, SIDE // 2, SIDE), dtype="u1", chunks=(1, 16, 32))
+    session.slice.set_index("z", 13)
+    session.slice.set_levels(0, 20, 120)
+    arrive(session, mailbox, "/labels/cells")
+    assert index_of(session, 0) == 13
+    session.slice.set_index("z", 4)
+    arrive(session, mailbox, "/labels/cells/0")
+    assert index_of(session, 0) == 4
+    arrive(session, mailbox, "/labels/nuclei")
+    assert index_of(session, 0) == 4
+    session.slice.show("y", "z")
+    arrive(session, mailbox, "/")
+    assert session.slice.plane == (2, 1)
+    session.slice.show("y", "x")
+    session.slice.set_index("z", 7)
+    arrive(session, mailbox, "/labels/cells")
+    assert index_of(session, 0) == 7
 
 
 def test_reading_again_keeps_the_index(session: Session, mailbox: Mailbox) -> None:

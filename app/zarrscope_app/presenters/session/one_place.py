@@ -1,5 +1,5 @@
 """One set of indices for the picture, the table of values and the map of chunks; it is carried from an image to the
-arrays of its levels and back."""
+arrays of its levels, to its labels, and back."""
 
 from __future__ import annotations
 
@@ -89,10 +89,13 @@ class OnePlace(SessionPart):
             self._place = None
 
     def _arrive(self) -> None:
-        """Goes to the remembered position, if the displayed image is the same one or one of its levels."""
+        """Goes to the remembered position, if the displayed image is the same one, one of its levels or its labels."""
         place, image, picture = self._place, self.slice.image, self.slice
         arriving, self._arriving = self._arriving, False
         if place is None or not arriving or image is None or min(picture.plane) < 0:
+            return
+        if image.multiscale is not None and is_beside(place.image, image):
+            self._arrive_beside(place, image)
             return
         if image.multiscale is not None:
             index = place.index if is_same(place.image, image) else None
@@ -108,6 +111,34 @@ class OnePlace(SessionPart):
             picture.move(axis, shown if axis == place.image.channel_axis else here)
         if place.by_person or not picture.by_person:  # otherwise the person has chosen those of this node
             picture.take_styles(place.styles, place.by_person)
+
+    def _arrive_beside(self, place: Place, image: Image) -> None:
+        """Goes to the position of the image in its labels, or of these in the image, along the axes that both have.
+        Each keeps its own colours and contrast."""
+        names, shared = [axis.name for axis in image.axes], shared_axes(place.image, image)
+        plane = [place.image.axes[axis].name for axis in place.plane]
+        if {*plane} <= {*names}:
+            self.slice.show(*plane)
+        for axis, before in shared.items():
+            if axis != image.channel_axis:
+                self.slice.move(axis, place.index[before])
+
+
+def is_beside(one: Image, other: Image) -> bool:
+    """Whether one of two images holds labels of the other, or both those of a third: labels are in a group of this name
+    beneath their image."""
+    homes = [
+        image.path.rpartition("/labels/")[0] if "/labels/" in image.path else image.path.rstrip("/")
+        for image in (one, other)
+    ]
+    return homes[0] == homes[1] and one.path != other.path
+
+
+def shared_axes(one: Image, other: Image) -> dict[int, int]:
+    """Number of each axis of `other` → the number of that axis of `one` with the same name and length."""
+    before = {(axis.name, length): at for at, (axis, length) in enumerate(zip(one.axes, one.shape, strict=True))}
+    found = ((at, before.get((axis.name, n))) for at, (axis, n) in enumerate(zip(other.axes, other.shape, strict=True)))
+    return {at: known for at, known in found if known is not None}
 
 
 def level_of(image: Image, array: Image) -> int:
