@@ -15,7 +15,7 @@ import pytest
 
 import zarrscope
 from contracts.slides import image
-from zarrscope.errors import NotFound
+from zarrscope.errors import NotFound, Refused
 from zarrscope.runtime.threads import Mailbox
 
 pytest.importorskip("anywidget")
@@ -23,6 +23,7 @@ pytest.importorskip("anywidget")
 from narrowing import as_array
 from zarrscope_app.jupyter import Explorer
 from zarrscope_app.presenters import MemorySettings
+from zarrscope_app.presenters.session.state_text import encode_view
 
 ROOT = Path(__file__).parents[2]
 SIDE = 64
@@ -142,3 +143,17 @@ def test_a_cell_completes_the_names_of_an_object(widget: Explorer, kind: str) ->
     thing = made[kind]()
     found = {name.name for name in jedi.Interpreter("it.", [{"it": thing}]).complete(1, 3)}
     assert {name for name in dir(thing) if not name.startswith("_")} <= found
+
+
+def test_a_state_that_cannot_be_shown_is_refused_and_the_view_stays(widget: Explorer, tmp_path: Path) -> None:
+    widget.wait()
+    before = widget.state
+    image(tmp_path / "other.zarr", ("DAPI",))
+    elsewhere = encode_view({"url": str(tmp_path / "other.zarr"), "path": "/", "slice": {}})
+    for text, reason in (("hello", "not a view of zarrscope"), ("", "not a view"), (elsewhere, "one of another place")):
+        with pytest.raises(Refused, match=reason):
+            widget.state = text
+        assert widget.state == before
+        assert reason in widget.session.state.sentence
+    widget.index = {"z": 2}
+    assert widget.index == {"z": 2}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Self
 
+from zarrscope.errors import ZarrscopeError
 from zarrscope.runtime.threads import Mailbox
 from zarrscope_app.jupyter.parts import PARTS
 from zarrscope_app.presenters import Session, SessionStatus
@@ -70,7 +71,11 @@ class UsedFromPython:
         name, new = change["name"], change["new"]
         self.tell(*PARTS)
         if name == "state":
-            self._show_state(new)
+            try:
+                self._show_state(new)
+            except ZarrscopeError:
+                self._mirror()
+                raise
         elif name == "path":
             self.session.select(new)
         else:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from zarrscope.errors import ZarrscopeError
@@ -157,10 +156,14 @@ class ShowsPlaces:
         return self._places.tree(self.session)
 
     def _show_state(self, text: str) -> None:
-        """Shows a view of an open hierarchy, and brings the hierarchy to the front."""
-        known: Session | None = None
-        with suppress(ZarrscopeError):  # the session in front reports an invalid text
-            known = self._places.at(str(decode_view(text)["url"]))
-        shown = known or self.session
-        if shown.go_to(text):
-            self._bring(shown)
+        """Shows a view of an open hierarchy, and brings the hierarchy to the front. Raises Refused for any other text,
+        which the error bar says as well."""
+        shown = self.session
+        try:
+            shown = self._places.at(str(decode_view(text)["url"])) or shown
+            view = shown.own_view(text)
+        except ZarrscopeError as error:
+            self.session.report(error)
+            raise
+        shown.show_view(view)
+        self._bring(shown)

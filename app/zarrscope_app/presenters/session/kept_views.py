@@ -118,17 +118,22 @@ class KeepsViews(SessionPart):
         """Shows the view in a text if it belongs to this hierarchy, and returns True; otherwise shows the reason in the
         error bar and returns False."""
         try:
-            view = decode_view(text)
-            if without_numbers(absolute_address(view["url"])) != without_numbers(absolute_address(self.url)):
-                raise Refused(
-                    f"This view is one of another place, {strings.clean(view['url'], 200)}",
-                    advice="Run zarrscope open with the text of the view.",
-                )
+            view = self.own_view(text)
         except ZarrscopeError as error:
             self.report(error)
             return False
         self.show_view(view)
         return True
+
+    def own_view(self, text: str) -> dict[str, Any]:
+        """The view in a text. Raises Refused if it is no view, or one of another hierarchy."""
+        view = decode_view(text)
+        if without_numbers(absolute_address(view["url"])) != without_numbers(absolute_address(self.url)):
+            raise Refused(
+                f"This view is one of another place, {strings.clean(view['url'], 200)}",
+                advice="Open the text of the view as you open an address.",
+            )
+        return view
 
     def show_view(self, view: Mapping[str, Any]) -> None:
         """Goes to the node that a saved view names, and shows the view. `view` was decoded from its text."""
