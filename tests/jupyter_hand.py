@@ -152,6 +152,29 @@ def choose_the_image(page: Any) -> None:
     page.click(".zs-row[data-path='/image'] .nm")
 
 
+def keys_of_controls_stay_in_the_widget(page: Any) -> None:
+    """With the focus on a slider, a check box, a button or the tree, no key is a command of the notebook: `a` inserts
+    no cell, Space does not scroll, arrow keys move the slider. Ctrl+S saves the notebook."""
+    count = "() => window.jupyterapp.shell.currentWidget.content.model.cells.length"
+    before = page.evaluate(count)
+    slider = page.locator(".zs input[data-axis=z]")
+    for control in (slider, page.locator(".zs-channel input[type=checkbox]").first,
+                    page.locator(".zs [data-command=add]"), page.locator(".zs-tree")):  # fmt: skip
+        control.focus()
+        page.keyboard.press("a")
+        page.keyboard.press("b")
+    slider.focus()
+    page.keyboard.press("Home")
+    for index in ("1", "2"):
+        page.keyboard.press("ArrowRight")
+        page.wait_for_function(
+            "(index) => document.querySelector('.zs input[data-field=\"index:z\"]').value === index", arg=index
+        )
+    assert page.evaluate(count) == before
+    with page.expect_request(lambda request: request.method == "PUT" and "/api/contents/" in request.url):
+        page.keyboard.press("Control+s")
+
+
 def middle(page: Any) -> list[int]:
     """The colour of the centre of the canvas."""
     found: list[int] = page.evaluate(

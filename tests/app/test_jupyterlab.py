@@ -14,6 +14,7 @@ from jupyter_hand import (
     PATIENCE,
     choose_the_image,
     kernels,
+    keys_of_controls_stay_in_the_widget,
     make_image,
     opened_page,
     run_first_cell,
@@ -135,6 +136,7 @@ def _keys_belong_to_what_has_the_focus(page: Any) -> None:
     page.keyboard.press("ArrowDown")
     page.wait_for_selector(".zs[data-path='/image']")
     assert _cells(page) == before
+    keys_of_controls_stay_in_the_widget(page)
 
 
 def _cells(page: Any) -> int:

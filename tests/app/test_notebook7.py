@@ -11,6 +11,7 @@ import pytest
 from jupyter_hand import (
     PATIENCE,
     choose_the_image,
+    keys_of_controls_stay_in_the_widget,
     make_image,
     opened_page,
     run_first_cell,
@@ -34,6 +35,8 @@ def test_a_person_explores_and_edits_in_notebook_7(tmp_path: Path) -> None:
         run_first_cell(page)
         _explore(page)
         _drag(page)
+        keys_of_controls_stay_in_the_widget(page)
+        page.locator(".zs input[data-axis=z]").press("End")
         _edit(page, image)
         _second_widget(page)
         _dark(page)

@@ -363,3 +363,11 @@ def test_the_part_on_show_stays_in_sight_when_the_size_changes(widget_page: Show
     page.wait(lambda: part()[2] > 10, "the whole plane")
     narrower(800)
     assert part()[2] > 10, "of which nothing is left out"
+
+
+def test_a_height_that_python_sets_is_taken(widget_page: Shown, tmp_path: Path) -> None:
+    image(tmp_path / "a.zarr", ("DAPI",))
+    page = widget_page(tmp_path / "a.zarr", 900, 300)
+    page.until("document.querySelector('.zs').offsetHeight === 300")
+    page.widget.height = 520
+    page.until("document.querySelector('.zs').offsetHeight === 520")

@@ -30,8 +30,12 @@ function render({ model, el: root }) {
   ui.box = el("div", { class: "zs", tabindex: "0", role: "group", "data-lm-suppress-shortcuts": "true" }, head, errorBar, question, deadBar,
     el("div", { class: "zs-body" }, tree.node, el("div", { class: "zs-main" }, tabs, pane, over)), el("div", { class: "zs-foot" }, probe, jobs, status, stop));
   const box = ui.box;
+  // JupyterLab looks for this attribute from the element with the focus upwards, but only after it has compared the element
+  // with its shortcuts: without one of its own, a slider or a row would leave the letters to the notebook, which cuts cells.
+  box.addEventListener("focusin", (e) => e.target.setAttribute("data-lm-suppress-shortcuts", "true"));
   deadBar.hidden = true;
-  box.style.height = model.get("height") + "px";
+  const tall = () => { box.style.height = model.get("height") + "px"; };
+  tall();
   root.append(box);
   const stages = Object.fromEntries(["main", "below", "beside"].map((id) => [id, makeStage(ui, id)]));
   const stage = el("div", { class: "zs-stages" }, Object.values(stages).map((s) => s.node));
@@ -190,6 +194,11 @@ function render({ model, el: root }) {
     e.preventDefault();
   });
   box.addEventListener("keydown", (e) => {
+    if ((e.ctrlKey || e.metaKey) && !e.shiftKey && !e.altKey && e.key.toLowerCase() === "s" && root.closest(".jp-Notebook")) {
+      e.preventDefault();  // saves the notebook, not the page
+      root.dispatchEvent(new KeyboardEvent("keydown", { key: e.key, code: e.code, keyCode: e.keyCode, ctrlKey: e.ctrlKey, metaKey: e.metaKey, bubbles: true, cancelable: true }));
+      return;
+    }
     if (typing(e.target)) {
       // The notebook must not get these keys, because it would take Enter and letters as commands.
       e.stopPropagation();
@@ -254,6 +263,7 @@ function render({ model, el: root }) {
   const alive = () => ui.line.look();
   for (const name of [...PARTS, "changes"]) model.on("change:" + name, soon);
   model.on("msg:custom", came);
+  model.on("change:height", tall);
   model.on("comm_live_update", alive);
   update();
   // Not an image at a data URL, which a strict page refuses.
@@ -266,7 +276,7 @@ function render({ model, el: root }) {
     clearTimeout(pressed);
     for (const name of RELEASES) window.removeEventListener(name, released, true);
     for (const name of [...PARTS, "changes"]) model.off("change:" + name, soon);
-    model.off("msg:custom", came); model.off("comm_live_update", alive);
+    model.off("msg:custom", came); model.off("change:height", tall); model.off("comm_live_update", alive);
   };
 }
 
