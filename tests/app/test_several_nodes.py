@@ -269,6 +269,31 @@ def test_what_is_typed_read_only_waits_for_all(session: Callable[..., Session], 
     assert [ome["omero"]["channels"][0]["label"] for ome in stored(place).values()] == ["nuclei"] * 3
 
 
+def test_the_form_stays_beside_a_node_that_is_not_there(
+    session: Callable[..., Session], place: Path, mailbox: Mailbox
+) -> None:
+    """As after a mistyped name: the images are edited, saved and undone all the same."""
+    s = session(writable=False)
+    s.select_several(())
+    s.select("/nothing")
+    mailbox.run_until(lambda: s.state.path == "/nothing" and not s.state.selecting, SECONDS)
+    s.select_several(PATHS)
+    mailbox.run_until(lambda: bool(s.edit.state.sections), SECONDS)
+    assert s.state.tab == "attributes"
+    typed(s, "name", "all")
+    s.set_writable(True)
+    mailbox.run_until(lambda: s.hierarchy is not None and s.hierarchy.writable and not s.state.selecting, SECONDS)
+    settled(s, mailbox, EditStatus.DIRTY)
+    s.edit.save()
+    settled(s, mailbox, EditStatus.CLEAN)
+    assert all(ome["multiscales"][0]["name"] == "all" for ome in stored(place).values())
+    assert s.state.path == "/nothing"
+    assert s.state.tab == "attributes"
+    assert next(tab for tab in s.state.tabs if tab.id == "attributes").enabled
+    s.edit.undo()
+    settled(s, mailbox, EditStatus.DIRTY)
+
+
 def test_texts_that_wait_are_kept_while_other_nodes_are_selected(
     session: Callable[..., Session], place: Path, mailbox: Mailbox
 ) -> None:

@@ -85,7 +85,12 @@ class Tabs:
 
     def _bring_front(self) -> None:
         wanted = "attributes" if self._together and not self._away else self._chosen
-        self.front = wanted if wanted in self._fit else self._leading
+        self.front = wanted if wanted in self._enabled else self._leading
+
+    @property
+    def _enabled(self) -> frozenset[str]:
+        """The tabs that can be chosen. The form of several nodes needs no node that opens."""
+        return self._fit | {"attributes"} if self._together else self._fit
 
     def edit_together(self, together: bool) -> None:
         """Brings the form to the front while several nodes are edited in it, because no other tab shows them. The tab
@@ -110,7 +115,7 @@ class Tabs:
 
     def lead_to(self, id: str) -> None:
         """Brings a tab to the front until another node is shown, not as the person's choice."""
-        if id in self._fit:
+        if id in self._enabled:
             self.front = id
 
     def bring_problems(self, sentence: str) -> None:
@@ -126,7 +131,7 @@ class Tabs:
 
     def snapshot(self) -> tuple[Tab, ...]:
         """The tabs in their order; a presenter may have a `title` of its own that replaces that of its view."""
-        return tuple(Tab(view.id, self._title(view), view.id in self._fit) for view in self.views)
+        return tuple(Tab(view.id, self._title(view), view.id in self._enabled) for view in self.views)
 
     def _title(self, view: View) -> str:
         title: object = getattr(self.presenters[view.id], "title", "")
