@@ -19,6 +19,7 @@ from textual import events
 import zarrscope
 from narrowing import as_array
 from terminal_hand import Screen, explore
+from zarrscope_app.presenters import strings_terminal as words
 from zarrscope_app.presenters.commands import COMMANDS, OFFERS
 from zarrscope_app.presenters.session.bookmarks import bookmarked
 from zarrscope_app.tui import picture as pictures
@@ -301,6 +302,21 @@ def test_a_view_is_bookmarked_and_found_again(place: str) -> None:
         await screen.until(lambda: "plane" in screen.sheet(), "the bookmark is shown")
         await screen.press("p", "l", "a", "n", "e", "enter")
         await screen.until(lambda: screen.session.state.path == "/plane", "it is gone to")
+
+    explore(place, steps)
+
+
+@pytest.mark.parametrize("key", ["w", "y"])
+def test_a_copy_is_said_until_the_next_key(place: str, key: str) -> None:
+    """A terminal shows nothing when a program copies, and may forbid it."""
+
+    async def steps(hand: Screen) -> None:
+        await hand.ready()
+        assert words.COPIED not in hand.painted()
+        await hand.press(key)
+        await hand.until(lambda: words.COPIED in hand.painted(), "the copy is said")
+        await hand.press("down")
+        await hand.until(lambda: words.COPIED not in hand.painted(), "the status is back")
 
     explore(place, steps)
 

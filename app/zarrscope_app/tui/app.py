@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from psygnal import SignalInstance
 from rich.console import RenderableType
 from textual import events
-from textual.app import App, ComposeResult
+from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.driver import Driver
 from textual.filter import LineFilter
@@ -39,6 +39,7 @@ from zarrscope_app.tui.characters import CellRendering
 from zarrscope_app.tui.closing import Leaving
 from zarrscope_app.tui.conflict import Conflicts
 from zarrscope_app.tui.control_filter import Inert
+from zarrscope_app.tui.copying import TellsCopies
 from zarrscope_app.tui.driver import sparing
 from zarrscope_app.tui.early_keys import EarlyKeys
 from zarrscope_app.tui.ending import has_job_control
@@ -73,7 +74,7 @@ class Call(Message):
         self.call = call
 
 
-class Explorer(App[int]):
+class Explorer(TellsCopies):
     """The terminal application."""
 
     CSS = CSS
@@ -343,6 +344,8 @@ class Explorer(App[int]):
     def _note(self) -> str:
         """The left part of the status line: a note on the thing under the cursor."""
         s = self.session
+        if self.copied:
+            return self.copied
         about = self.tree_lines.note() if self.focus_below is self.tree_lines else ""
         if about and about not in (s.waiting, s.state.sentence):  # the right part and the error bar say these
             return about
@@ -396,7 +399,7 @@ class Explorer(App[int]):
             if not self._shown or not isinstance(event, events.Key | events.Paste) or event.is_forwarded:
                 await super().on_event(event)
             elif isinstance(event, events.Key):
-                self._faults_in_a_row = 0
+                self._faults_in_a_row, self.copied = 0, ""
                 self.early_keys.key(event)
             else:
                 self.keyboard.paste(event.text)
