@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import re
 import signal
 import subprocess
@@ -17,6 +18,7 @@ import pytest
 pytest.importorskip("termios", reason="pseudo-terminals are POSIX")
 import zarrscope
 from terminals import Terminal, plane_of, terminals
+from zarrscope_app.tui.terminal import Answers, terminal, tmux_shows_ascii
 
 FAULTS = """
 import sys
@@ -251,3 +253,45 @@ def test_long_lines_are_folded_and_lose_nothing(line: str, width: int) -> None:
     folded = [text for text, _ in fold(line, width)]
     assert all(len(text) <= width for text in folded)
     assert "".join("".join(folded).split()) == "".join(line.split())
+
+
+# ---------------------------------------------------------------------------------------------- tmux without UTF-8
+@pytest.fixture
+def tmux(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Puts a tmux into the path that gives this answer, or fails if it is ""."""
+
+    def put(answer: str) -> None:
+        program = tmp_path / "tmux"
+        program.write_text(f"#!/bin/sh\necho {answer}\n" if answer else "#!/bin/sh\nexit 1\n", encoding="utf-8")
+        program.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+
+    return put
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="tmux is POSIX")
+@pytest.mark.parametrize(
+    ("answer", "environ", "ascii"),
+    [
+        ("0", {}, True),
+        ("0", {"LC_CTYPE": "C.UTF-8"}, True),  # which Python sets where there is no locale
+        ("0", {"LANG": "C"}, True),
+        ("1", {}, False),
+        ("", {}, False),
+        ("0", {"LANG": "de_DE.UTF-8"}, False),
+        ("0", {"PYTHONIOENCODING": "utf-8"}, False),
+    ],
+)
+def test_tmux_that_shows_no_unicode_gets_ascii(
+    answer: str, environ: dict[str, str], ascii: bool, tmux: Callable[[str], None]
+) -> None:
+    """A tmux that was started without a locale, as over ssh without LANG, shows an underscore for each half block."""
+    tmux(answer)
+    assert tmux_shows_ascii({"TMUX": "/tmp/tmux-0/default,1,0", **environ}) is ascii
+    assert not tmux_shows_ascii(environ)
+
+
+def test_in_such_a_tmux_the_picture_is_ascii_and_the_note_names_the_way_out() -> None:
+    found = terminal({"TMUX": "x", "TERM": "tmux-256color"}, Answers(), encoding="ascii")
+    assert (found.drawing, found.unicode) == ("ascii", False)
+    assert "tmux -u" in found.note

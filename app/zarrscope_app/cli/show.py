@@ -105,8 +105,18 @@ def _room(columns: int | None, lines: int | None) -> tuple[int, int]:
 @contextmanager
 def _asked(drawing: str) -> Iterator[Terminal]:
     """A context with the abilities of the terminal, which is asked for them."""
-    from zarrscope_app.tui.terminal import Answers, ask, terminal, with_cell, without_late_answers, worth_asking
+    from zarrscope_app.tui.terminal import (
+        Answers,
+        ask,
+        speak_ascii_in_tmux,
+        terminal,
+        with_cell,
+        without_late_answers,
+        worth_asking,
+    )
 
+    if sys.stdout.isatty():
+        speak_ascii_in_tmux(sys.stdout)
     environ, tty = os.environ, sys.stdout.isatty() and sys.stderr.isatty() and sys.stdin.isatty()
     told = chosen()
     if plain() and drawing == "auto":

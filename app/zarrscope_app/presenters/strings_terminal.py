@@ -18,6 +18,7 @@ THEMES: tuple[tuple[ThemeChoice, str], ...] = (
 """The choices of a theme, with their names."""
 
 NO_UNICODE = "This terminal has no Unicode (see locale): drawn in ASCII."
+NO_UNICODE_IN_TMUX = "No Unicode (see locale; tmux -u): drawn in ASCII."
 PASSTHROUGH = "Pictures go through tmux: they need its option allow-passthrough on."
 
 

@@ -45,6 +45,10 @@ def main(
 
     own_process()
     share_one_arena()
+    if "TMUX" in os.environ:
+        from zarrscope_app.tui.terminal import speak_ascii_in_tmux
+
+        speak_ascii_in_tmux(sys.__stderr__)
     first = FirstScreen(urls[0], colored=environment_has_colors(colors))
     with first:
         # The terminal may be slow to answer about its abilities; the imports take long, and run meanwhile.

@@ -9,6 +9,7 @@ protocol. Answers after the time-out are removed from the input (late_answers.py
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import select
@@ -18,7 +19,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Literal, get_args
+from typing import Literal, TextIO, get_args
 
 from zarrscope.model.frozen import frozen
 from zarrscope_app.presenters import strings_terminal as words
@@ -305,7 +306,7 @@ def terminal(
     note = words.colors_note(found) if chosen in (None, "blocks") else ""
     best: DrawingMethod = chosen or _best_drawing(environ, answers, found, unicode, tmux)
     if not unicode and best in ("blocks", "braille", "ascii"):
-        best, note = "ascii", words.NO_UNICODE
+        best, note = "ascii", words.NO_UNICODE_IN_TMUX if tmux else words.NO_UNICODE
     if best in ("kitty", "iterm2", "sixel"):
         note = words.PIXELS_NOTE
     font = CONSOLE_FONT if unicode and environ.get("TERM", "").startswith("linux") else ""
@@ -318,6 +319,31 @@ def terminal(
     if tmux and best in ("kitty", "iterm2"):
         return replace(told, passthrough=True, note=words.PASSTHROUGH)
     return told
+
+
+def tmux_shows_ascii(environ: Mapping[str, str]) -> bool:
+    """Whether the tmux around this program shows an underscore for each character beyond ASCII, as it does for a client
+    that was started without a locale of UTF-8. tmux is asked, in milliseconds, only if the locale here is none of
+    UTF-8 either."""
+    locale = environ.get("LC_ALL") or environ.get("LC_CTYPE") or environ.get("LANG") or ""
+    if locale in ("C.UTF-8", "C.utf8", "UTF-8"):  # set by Python, where there is no locale (PEP 538)
+        locale = ""
+    if "TMUX" not in environ or "PYTHONIOENCODING" in environ or re.search("utf-?8", locale, re.IGNORECASE):
+        return False
+    import subprocess
+
+    question = ["tmux", "display-message", "-p", "#{client_utf8}"]
+    try:
+        done = subprocess.run(question, stdin=subprocess.DEVNULL, capture_output=True, timeout=PROBE_SECONDS)
+    except (OSError, subprocess.SubprocessError):
+        return False
+    return done.stdout.strip() == b"0"
+
+
+def speak_ascii_in_tmux(stream: TextIO | None) -> None:
+    """Gives `stream` ASCII for its encoding if tmux would not show more."""
+    if isinstance(stream, io.TextIOWrapper) and tmux_shows_ascii(os.environ):
+        stream.reconfigure(encoding="ascii", errors="replace")
 
 
 def _best_drawing(
