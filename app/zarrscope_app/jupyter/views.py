@@ -27,7 +27,7 @@ from zarrscope_app.presenters.views import ViewPresenter, text_of, widget_factor
 MOST_ROWS, MOST_COLUMNS = 60, 24
 """The most rows and columns of a table that are sent."""
 FORM = ("status", "sentence", "changes", "can_save", "can_undo", "can_redo", "conflicts", "way", "text", "text_error",
-        "verdict", "shows_document")  # fmt: skip
+        "text_line", "verdict", "shows_document")  # fmt: skip
 """The members of the form's snapshot that the browser paints, besides its fields."""
 TEXT_WAYS = ("json", "document")
 """The views of the attributes that are one text: the browser has no use for its lines, of which there may be

@@ -36,6 +36,9 @@ NOTEBOOK = {
     "chunk-list-stop": "Stop listing",
     "stop-waiting": "Stop",
     "snippets": "Open in code",
+    "lines": "Lines",
+    "lines-before": "Earlier lines of the text",
+    "lines-after": "Later lines of the text",
 }
 WORDS = {
     **{c.id: c.label for c in COMMANDS}, **LABELS,

@@ -43,6 +43,7 @@ function refillAround(box, children, held, key) {
   const before = held.defaultValue, shown = held.value, changed = shown !== before, whole = held.selectionStart === 0 && held.selectionEnd === held.value.length;
   held.defaultValue = twin.defaultValue;
   if (changed && !(held.dataset.sent && twin.defaultValue !== before)) return !held.dataset.sent;
+  held.zsPart = twin.zsPart;
   if (held.value !== twin.value) held.value = twin.value;
   if (whole && held.value !== shown) held.select();
   return false;
@@ -110,10 +111,13 @@ function textEdit(old, now) {
 // The same number as `checksum` of differences.py (Adler-32 of UTF-16).
 function checksum(text) {
   let a = 1, b = 0;
-  for (let i = 0; i < text.length; i++) {
-    const unit = text.charCodeAt(i);
-    a = (a + (unit & 255)) % 65521; b = (b + a) % 65521;
-    a = (a + (unit >> 8)) % 65521; b = (b + a) % 65521;
+  for (let i = 0; i < text.length;) {
+    for (const end = Math.min(text.length, i + 1024); i < end; i++) {  // so few that both sums stay below 2 ** 31
+      const unit = text.charCodeAt(i);
+      a += unit & 255; b += a;
+      a += unit >> 8; b += a;
+    }
+    a %= 65521; b %= 65521;
   }
   return b * 65536 + a;
 }

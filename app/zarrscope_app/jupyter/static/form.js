@@ -54,9 +54,39 @@ function makeForm(ui) {
     written = now;
     ui.line.send("edit-text", ...textEdit(ui.panel.edit.text, now), checksum(now));
   }
+  // A browser lays out all lines of a text at once, for each key: seconds for megabytes. A long text is shown by pages.
+  const PAGE = 1 << 16;
+  let page = 0, pages = [], paged = null, faulty = 0, version = 0;
+  // Where the pages of a text begin, mostly after the end of a line, and the numbers of these lines.
+  function pagesOf(whole) {
+    if (whole === paged) return pages;
+    paged = whole; pages = [[0, 1]]; version++;
+    for (let at = 0, number = 1; whole.length - at > PAGE; pages.push([at, number])) {
+      const after = (sign) => { const end = whole.slice(at, at + PAGE).lastIndexOf(sign) + 1; return end && at + end; };
+      const end = after("\n") || after(",") || at + PAGE - (whole.codePointAt(at + PAGE - 1) > 0xffff);
+      for (let line = whole.indexOf("\n", at); line >= 0 && line < end; line = whole.indexOf("\n", line + 1)) number++;
+      at = end;
+    }
+    return pages;
+  }
+  // The part of the text that is shown. The fault of a text is in front when it appears.
+  function partOf({ text, text_line }) {
+    const starts = pagesOf(text);
+    if (text_line && text_line !== faulty) page = starts.findLastIndex(([, number]) => number <= text_line);
+    faulty = text_line;
+    page = Math.max(0, Math.min(page, starts.length - 1));
+    const [start, first] = starts[page], [next, line] = starts[page + 1] || [text.length, 0];
+    const end = next - (line > 0 && text[next - 1] === "\n"), last = line ? line - (end < next) : first + text.slice(start).split("\n").length - 1;
+    return { start, end, first, last, count: starts.length };
+  }
   function text(edit, may) {
-    return el("div", { class: "zs-form" }, el("textarea", { class: "zs-json", spellcheck: "false", readOnly: !may, "data-pointer": "text",
-      onchange: (e) => { e.target.dataset.sent = "1"; sendText(e.target.value); } }, edit.text), edit.text_error ? el("p", { class: "er" }, edit.text_error) : "");
+    const whole = edit.text, part = partOf(edit);
+    const area = el("textarea", { class: "zs-json", spellcheck: "false", readOnly: !may, "data-pointer": "text",
+      onchange: ({ target }) => { target.dataset.sent = "1"; sendText(target.zsPart.whole.slice(0, target.zsPart.start) + target.value + target.zsPart.whole.slice(target.zsPart.end)); } }, whole.slice(part.start, part.end));
+    area.zsPart = { ...part, whole };
+    const turn = (sign, word, by) => el("button", { title: ui.words[word], "aria-label": ui.words[word], "data-page": by, disabled: !pages[page + by], onclick: () => { page += by; paint(); node.querySelector("textarea").scrollTop = 0; } }, sign);
+    return el("div", { class: "zs-form" }, part.count < 2 ? "" : el("div", { class: "zs-bar" }, turn("◂", "lines-before", -1), el("span", {}, `${ui.words.lines} ${part.first}–${part.last}`), turn("▸", "lines-after", 1)),
+      area, edit.text_error ? el("p", { class: "er" }, edit.text_error) : "");
   }
   function members(edit, may) {
     const list = el("div", { class: "zs-form zs-members" }, edit.fields.map((f) => {
@@ -74,7 +104,9 @@ function makeForm(ui) {
     list.append(el("div", { class: "zs-field zs-add", onkeydown: (e) => { if (e.key === "Enter" && e.target !== e.currentTarget.lastChild) add(); } }, name, value, el("button", { onclick: add }, ui.words.add)));
     return list;
   }
-  const show = painter(({ edit, ways, diff }, may, held) => {
+  // The whole text is no part of what is compared before painting: `version` stands for it.
+  const show = painter(({ edit: shown, ways, diff }, may, held, whole) => {
+    const edit = { ...shown, text: whole };
     const command = (id, enabled) => el("button", { disabled: !enabled, "data-command": id, onclick: () => ui.line.send("command", id) }, ui.words[id]);
     const conflict = edit.status !== "conflict" ? "" : el("div", { class: "zs-conflict" },
       edit.conflicts.length ? el("table", {}, el("tr", {}, el("th"), el("th", {}, ui.words.mine), el("th", {}, ui.words.theirs)),
@@ -94,8 +126,10 @@ function makeForm(ui) {
     const active = focused(ui.box);
     const { edit, ways } = ui.panel, diff = ui.diff, pointer = node.contains(active) ? active.dataset?.pointer : null;
     const now = JSON.stringify([ui.place.turn, ui.place.path, ui.place.together]), held = now === of && isField(active) ? active : null;
+    if (now !== of) page = faulty = 0;
     of = now;  // a text that was typed for one node is none for the next
-    show({ edit, ways, diff }, ui.editable && edit.status !== "read-only", held);
+    if (edit.text) partOf(edit);
+    show({ edit: { ...edit, text: version }, ways, diff, page }, ui.editable && edit.status !== "read-only", held, edit.text);
     if (pointer && !node.contains(focused(ui.box))) node.querySelector(`input[data-pointer="${CSS.escape(pointer)}"]`)?.focus();
     const first = ui.toForm && ui.place.together?.length && ways.length < 2 && node.querySelector(".zs-sections")?.querySelector("input:not([type])");
     if (!first) return;
