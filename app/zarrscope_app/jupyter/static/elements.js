@@ -20,7 +20,8 @@ const rgb = (text) => [1, 3, 5].map((i) => parseInt(text.slice(i, i + 2), 16));
 function refill(box, ...children) {
   const top = box.scrollTop, left = box.scrollLeft;
   box.replaceChildren(...children.flat(Infinity).filter((child) => child != null && child !== ""));
-  box.scrollTop = top; box.scrollLeft = left;
+  if (top) box.scrollTop = top;  // has the browser lay out everything at once
+  if (left) box.scrollLeft = left;
 }
 
 // Fills a box as `refill` does, but leaves a field `held`, which has the focus, where it is, with the text that a person

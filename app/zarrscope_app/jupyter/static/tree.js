@@ -48,10 +48,18 @@ function makeTree(ui) {
     line.style.setProperty("--deep", row.depth * 14 + "px");
     return line;
   }
+  // Rows that are the same as before keep their elements: 200 rows take 60 ms to make and to lay out, at each arrival of some.
+  const spacer = el("div");
+  list.append(spacer);
+  let made = new Map();
   const show = painter((told) => {
-    const spacer = el("div");
+    const before = made;
+    made = new Map(told.rows.map((each, i) => [JSON.stringify([each, told.first + i, chosen(each)]), i]));
+    for (const [key, i] of made) made.set(key, before.get(key) || row(told.rows[i], told.first + i));
+    for (const [key, line] of before) if (!made.has(key)) line.remove();
     spacer.style.height = told.count * ROW + "px";
-    refill(list, spacer, told.rows.map((each, i) => row(each, told.first + i)));
+    let last = spacer;
+    for (const line of made.values()) { if (last.nextSibling !== line) last.after(line); last = line; }
   });
   const at = (place) => ui.tree.rows[place - ui.tree.first];
   function ask() {
