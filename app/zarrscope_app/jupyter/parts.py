@@ -83,9 +83,11 @@ def _found(widget: Host) -> list[int] | None:
 
 
 def places(widget: Host) -> dict[str, list[Any]]:
-    """For each axis with a slider: [index, index as text, position as text]."""
+    """For each axis with a slider: [index, index as text, position as text, name of the channel]."""
     axes = widget.session.slice.state.axes
-    return {axis.name: [axis.index, axis.index_text, axis.position] for axis in axes if axis.role == "slider"}
+    return {
+        axis.name: [axis.index, axis.index_text, axis.position, axis.channel] for axis in axes if axis.role == "slider"
+    }
 
 
 def channels(widget: Host) -> list[dict[str, Any]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from zarrscope_app.presenters import AxisView, Refusal, SlicePresenter
+from zarrscope_app.presenters import AxisView, Refusal, SlicePresenter, strings
 from zarrscope_app.presenters.commands import LABELS, command
 from zarrscope_app.qt.toolkit.core import QSize, Qt
 from zarrscope_app.qt.toolkit.widgets import QGridLayout, QSlider, QToolButton, QWidget
@@ -127,7 +127,7 @@ class _AxisRow:
         self.slider.setValue(axis.index)
         self.slider.blockSignals(False)
         self.index.show_text(axis.index_text, refusal.sentence if refusal.field == f"index:{axis.name}" else "")
-        self.end.setText(axis.end_text)
+        self.end.setText(strings.joined(axis.end_text, axis.channel))
         self.position.show_text(axis.position, refusal.sentence if refusal.field == f"position:{axis.name}" else "")
         if self.name.font().bold() != current:
             font = self.name.font()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from textual import events
 from textual.widgets import Static
 
-from zarrscope_app.presenters import Session
+from zarrscope_app.presenters import Session, strings
 from zarrscope_app.presenters import strings_terminal as words
 from zarrscope_app.presenters.commands import TAB_KEYS
 from zarrscope_app.tui.characters import STEP
@@ -101,7 +101,7 @@ class Controls(Painter, Static):
                 item.append("─" * at, "dim")
                 item.append("●")
                 item.append("─" * (BAR - 1 - at), "dim")
-                item.append(f" {axis.text}  {axis.position}  ")
+                item.append(f" {strings.joined(axis.text, axis.channel)}  {axis.position}  ")
                 start = place(item)
                 self._sliders.append((row, start, start + bar, start + item.cell_len, axis.name, axis.length))
         if state.projection.text:

@@ -155,10 +155,29 @@ class Image:
     @cached_property
     def channel_axis(self) -> int | None:
         """The axis whose elements are blended into one picture, or None."""
-        for i, axis in enumerate(self.axes):
-            if axis.type == "channel" and i not in self.plane and self.shape[i] <= MAX_CHANNELS:
-                return i
-        return None
+        axis = self._axis_of_channels
+        return axis if axis is not None and self.shape[axis] <= MAX_CHANNELS else None
+
+    @cached_property
+    def _axis_of_channels(self) -> int | None:
+        """The axis of channels, outside of the usual plane."""
+        of_channels = (i for i, axis in enumerate(self.axes) if axis.type == "channel" and i not in self.plane)
+        return next(of_channels, None)
+
+    def channel_name(self, axis: int, index: int) -> str:
+        """The name that the metadata state for the channel `index` of an axis whose channels are not blended; "" for
+        other axes.
+
+        Parameters
+        ----------
+        axis
+            The number of the axis.
+        index
+            The channel, counted from 0.
+        """
+        stated = self.multiscale.channels if self.multiscale is not None else ()
+        named = self.channel_axis is None and axis == self._axis_of_channels and 0 <= index < len(stated)
+        return stated[index].label if named else ""
 
     @cached_property
     def plane(self) -> tuple[int, int]:
@@ -184,6 +203,8 @@ class Image:
         axis = self.channel_axis
         count = 1 if axis is None else self.shape[axis]
         stated = self.multiscale.channels if self.multiscale else ()
+        if axis is None and self._axis_of_channels is not None:  # too many: they are stepped through, in one display
+            stated = ()
         if self.multiscale is None and axis is not None and self.axes[axis].unit == "rgb":
             whole = (0.0, 255.0)
             seen = [Channel(n, c, whole, whole) for n, c in zip(("red", "green", "blue"), RGB, strict=True)]

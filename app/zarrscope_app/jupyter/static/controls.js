@@ -20,7 +20,7 @@ function makeSliders(ui) {
       el("input", { type: "range", min: 0, max: a.length - 1, "aria-label": a.title, "data-axis": a.name,
         oninput: (e) => ui.line.push("index" + a.name, "slice.set_index", a.name, +e.target.value) }),
       typed(ui, "index", a.name, "", ui.words.index + " " + a.title, (text) => ui.line.send("slice.type_index", a.name, text)),
-      el("span", { class: "num zs-quiet" }, a.end_text),
+      el("span", { class: "num zs-quiet", "data-end": a.name }, a.end_text),
       ui.places[a.name]?.[2] ? typed(ui, "position", a.name, "", ui.words.position + " " + a.title, (text) => ui.line.send("slice.type_position", a.name, text)) : el("span"),
       icon(ui, a.playing ? "⏸" : "▶", "play", () => ui.line.send("slice.play", a.name), { "aria-pressed": String(a.playing) }, a.title),
     ]));
@@ -36,11 +36,13 @@ function makeSliders(ui) {
       if (again) again.focus();
     }
     for (const a of axes) {
-      const [index, text, position] = ui.places[a.name] || [0, "", ""];
+      const [index, text, position, channel] = ui.places[a.name] || [0, "", "", ""];
+      const end = node.querySelector(`[data-end="${CSS.escape(a.name)}"]`);
+      if (end) end.textContent = [a.end_text, channel].filter(Boolean).join(" · ");
       const slider = node.querySelector(`[data-axis="${CSS.escape(a.name)}"]`);
       // A slider in use keeps its place until the kernel has answered: an earlier index would take steps back.
       if (slider && !(slider === active && ui.line.waits)) slider.value = index;
-      slider?.setAttribute("aria-valuetext", [text, a.end_text, position].filter(Boolean).join(" "));
+      slider?.setAttribute("aria-valuetext", [text, a.end_text, channel, position].filter(Boolean).join(" "));
       for (const [field, shown] of [["index", text], ["position", position]]) {
         const at = node.querySelector(`[data-field="${field}:${CSS.escape(a.name)}"]`);
         if (at && !(at === active && !at.dataset.sent) && refusal.field !== `${field}:${a.name}`) at.value = shown;

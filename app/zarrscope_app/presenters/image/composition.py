@@ -70,7 +70,8 @@ def aspect(image: Image, y: int, x: int) -> float:
 
 
 def axis_view(image: Image, axis: int, index: int, role: str, playing: bool) -> AxisView:
-    """Describes one axis, with its position in the axis' unit if the metadata state one."""
+    """Describes one axis, with its position in the axis' unit if the metadata state one, or with the name of the
+    channel."""
     unit, named = unit_of(image, axis), image.axes[axis]
     physical = bool(unit) or (image.multiscale is not None and named.type in ("space", "time"))
     return AxisView(
@@ -86,6 +87,7 @@ def axis_view(image: Image, axis: int, index: int, role: str, playing: bool) -> 
         strings.clean(named.name, 24),
         str(index),
         f"/ {strings.count(max(0, image.shape[axis] - 1))}",
+        strings.clean(image.channel_name(axis, index), 24),
     )
 
 

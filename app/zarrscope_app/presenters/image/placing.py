@@ -10,6 +10,9 @@ from zarrscope.view.image import Collection, CollectionMember
 
 MAX_CELLS = 6144
 """The most cells of a layout: four times the wells of the largest plates (1536)."""
+MOST_ACROSS = 20
+"""The most images side by side without a plate: as many of the smallest thumbnails fit a window of 900 pixels, which is
+then scrolled downwards only."""
 _ONE_ROW = 3
 """The most images that stand in one row."""
 _WIDTH = 1.4
@@ -21,5 +24,5 @@ def laid_out(collection: Collection, listed: Sequence[CollectionMember]) -> list
     listed = listed[:MAX_CELLS]
     if collection.kind == "plate":
         return [(m, *m.place) for m in listed if m.place is not None]
-    across = len(listed) if len(listed) <= _ONE_ROW else round(math.sqrt(len(listed) * _WIDTH))
+    across = len(listed) if len(listed) <= _ONE_ROW else min(MOST_ACROSS, round(math.sqrt(len(listed) * _WIDTH)))
     return [(m, i // across, i % across) for i, m in enumerate(listed)]

@@ -106,6 +106,8 @@ class AxisView:
     `slice.type_position`."""
     end_text: str = ""
     """The text after `index_text`: "/ 63"."""
+    channel: str = ""
+    """The name of the channel `index`, if the axis has too many channels to show them at once; else ""."""
 
 
 @frozen
