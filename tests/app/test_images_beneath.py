@@ -210,6 +210,22 @@ def test_many_children_are_looked_at_after_the_group_is_shown(
     assert len(paths(viewer.session)) == 5
 
 
+def test_an_image_without_elements_says_so_in_place_of_a_thumbnail(shelf: Shelf, view: Any) -> None:
+    """The window divided by its height, and ended."""
+    images(shelf, 2)
+    hierarchy = zarrscope.open(shelf, "a")
+    axes = [{"name": n, "type": "space"} for n in "yx"]
+    levels = [{"path": "0", "coordinateTransformations": [{"type": "scale", "scale": [1.0, 1.0]}]}]
+    stated = {"version": "0.5", "multiscales": [{"axes": axes, "datasets": levels}]}
+    hierarchy.create_group("/day/none", {"ome": stated})
+    hierarchy.create_array("/day/none/0", shape=(0, 8), dtype="u1", chunks=(8, 8))
+    viewer = view("/day")
+    viewer.until(lambda: arrived(viewer.session))
+    cell = next(cell for cell in overview(viewer.session).state.cells if cell.name == "none")
+    assert cell.rgb is None
+    assert "no elements" in cell.sentence
+
+
 def test_a_group_of_tables_is_not_read_to_its_end(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
     hierarchy = zarrscope.open(shelf, "a")
     for number in range(60):

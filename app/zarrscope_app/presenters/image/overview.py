@@ -351,6 +351,8 @@ def _name(member: CollectionMember) -> str:
 def _level(image: Image) -> Level:
     """The level of the thumbnail. Raises Unsupported if even its plane has more than MAX_OVERVIEW elements."""
     y, x = image.plane
+    if 0 in image.shape:
+        raise Unsupported(words.NO_ELEMENTS, feature="thumbnail", key=image.path)
     chosen = image.levels[overview_level(image, y, x) if y >= 0 else -1]
     if y < 0 or chosen.shape[y] * chosen.shape[x] > MAX_OVERVIEW:
         raise Unsupported(words.NO_SMALL_LEVEL, feature="thumbnail", key=chosen.path)

@@ -86,6 +86,7 @@ def projection(method: str, axis: str, start: int, stop: int) -> str:
 
 COLLECTIONS = {"plate": "Plate", "well": "Well", "series": "Images", "images": "Images", "plates": "Plates"}
 NO_IMAGE_HERE = "There is no image here"
+NO_ELEMENTS = "It has no elements: the length of an axis is 0"
 NO_SMALL_LEVEL = "It has no level small enough for a thumbnail"
 
 
