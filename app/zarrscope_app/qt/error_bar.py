@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 from zarrscope_app.presenters.commands import LABELS
 from zarrscope_app.presenters.problem_rows import SIGNS
@@ -16,6 +17,7 @@ from zarrscope_app.qt.toolkit.widgets import (
     QSizePolicy,
     QToolButton,
     QVBoxLayout,
+    QWidget,
 )
 
 from .text import Label, tip
@@ -101,6 +103,8 @@ class ErrorBar(QFrame):
             button.clicked.connect(lambda _=False, act=act: act())
             self._offers.append(button)
             self._row.insertWidget(self._row.indexOf(self._retry_button), button)
+        for one, other in pairwise((self._details_button, *self._offers, self._retry_button)):
+            QWidget.setTabOrder(one, other)
         self._retry_button.setText(again)
         self._retry_button.setVisible(retry is not None)
         self._tint()
