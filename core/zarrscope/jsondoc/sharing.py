@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple, TypeGuard
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 from zarrscope.errors import BadMetadata
 from zarrscope.jsondoc.grammar import LONG
 from zarrscope.jsondoc.parse import parse_text
 from zarrscope.jsondoc.spans import JsonSpan, long_children, parts_between
+
+if TYPE_CHECKING:
+    from zarrscope.model.json_value import JSON
 
 Splice = tuple[int, int, str]
 """Replaces text[start:stop] by a new text."""
@@ -33,7 +36,7 @@ class _Kept(NamedTuple):
 
     start: int
     stop: int
-    value: Any
+    value: JSON
     many: bool = False
 
 
