@@ -86,3 +86,20 @@ def test_an_icon_that_cannot_be_pressed_is_fainter(hand: Hand, theme: str) -> No
 
     hand.viewer.theme = theme
     assert strength(QIcon.Mode.Disabled) < 0.7 * strength(QIcon.Mode.Normal)
+
+
+def test_values_have_half_of_a_dock_of_500_pixels(hand: Hand, tmp_path: Path) -> None:
+    """The names took 320 pixels, and "container" was cut to "con…"."""
+    zarrscope.open(str(tmp_path / "a.zarr"), "w-").create_group("/notes", {"title": "container"})
+    hand.dock.open(str(tmp_path / "a.zarr"), "/notes")
+    hand.wait(lambda: hand.dock.session is not None and hand.dock.session.node is not None)
+    form = hand.dock.form
+    form.setFixedSize(470, 400)
+    header = form.view.header()
+    hand.wait(lambda: form.view.isVisible() and header.sectionSize(1) >= header.sectionSize(0) - 2)
+    form.setFixedSize(900, 400)
+    hand.wait(lambda: header.sectionSize(0) == 320)
+    header.resizeSection(0, 400)
+    form.setFixedSize(910, 400)
+    QApplication.processEvents()
+    assert header.sectionSize(0) == 400, "a width that a person has set stays"

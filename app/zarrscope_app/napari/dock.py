@@ -130,6 +130,9 @@ class Explorer(QWidget):
         self.add_as = AddAs(lambda: self.session)
         self.add_as.chosen.connect(self.add)
         self._kind = ""
+        aligned = self.tree.layout()
+        assert aligned is not None
+        aligned.setContentsMargins(0, 4, 0, 0)
         split = QSplitter()
         split.setOrientation(split.orientation().Vertical)
         split.addWidget(self.tree)

@@ -42,6 +42,8 @@ from .theme import icon
 from .value_pane import ValuePane
 from .wrapping import WrappingRow
 
+_NAMES = 320
+"""The width in pixels of the column of names, if half of the form is not less."""
 _NARROW = 400
 """The width in pixels below which names, values and kinds have too little room beside each other."""
 
@@ -93,7 +95,7 @@ class AttributesPane(QWidget):
         header.setSectionResizeMode(VALUE, QHeaderView.ResizeMode.Stretch)
         header.setSectionResizeMode(KIND, QHeaderView.ResizeMode.Fixed)  # ResizeToContents would measure every row
         header.resizeSection(KIND, kind_width(self.view))
-        header.resizeSection(NAME, 320)
+        self._names = header.sectionSize(NAME)
         self._sentence = FormSentence()
         self._sentence.asked.connect(lambda: self._show_way("document"))
         self._buttons: dict[str, TextButton | QToolButton] = {}
@@ -144,15 +146,17 @@ class AttributesPane(QWidget):
         self._fit_columns()
 
     def _fit_columns(self) -> None:
-        """Leaves out the column of kinds in a narrow form, and gives names and values half of it each. Kinds are then
-        changed by the menu of a field."""
+        """Leaves out the column of kinds in a narrow form, in which they are changed by the menu of a field. Names take
+        at most half of the rest, unless the person has made them wider."""
         header, viewport = self.view.header(), self.view.viewport()
         assert header is not None
         assert viewport is not None
         narrow = self.width() < _NARROW
         header.setSectionHidden(KIND, narrow)
-        if narrow:
-            header.resizeSection(NAME, viewport.width() // 2)
+        half = (viewport.width() - (0 if narrow else header.sectionSize(KIND))) // 2
+        if narrow or header.sectionSize(NAME) == self._names:
+            self._names = min(_NAMES, half)
+            header.resizeSection(NAME, self._names)
 
     def attach(self, presenter: EditPresenter | None) -> None:
         """Shows another document."""
