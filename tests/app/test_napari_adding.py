@@ -203,6 +203,21 @@ def test_the_keys_stand_in_naparis_keymap_and_shadow_none(hand: Hand) -> None:
     assert not {str(key) for key in hand.viewer.keymap} & {"Alt+A", "Alt+Z"}
 
 
+def test_the_tree_marks_the_node_whose_attributes_are_shown(hand: Hand, shelf: Shelf) -> None:
+    def marked() -> list[str]:
+        selection = hand.dock.tree.view.selectionModel()
+        assert selection is not None
+        assert hand.dock.tree.model is not None
+        rows = [hand.dock.tree.model.row_of(index) for index in selection.selectedRows()]
+        return [row.path for row in rows if row is not None]
+
+    hand.wait(lambda: marked() == ["/"])
+    hand.dock.open(shelf.address, "/cells")
+    hand.wait(lambda: marked() == ["/cells"])
+    hand.select("/")
+    hand.wait(lambda: marked() == ["/"])
+
+
 def test_a_removed_dock_frees_its_keys_and_is_released(make_napari_viewer: Any, qtbot: Any) -> None:
     viewer = make_napari_viewer(show=True)
 

@@ -95,7 +95,7 @@ def test_values_have_half_of_a_dock_of_500_pixels(hand: Hand, tmp_path: Path) ->
     hand.wait(lambda: hand.dock.session is not None and hand.dock.session.node is not None)
     form = hand.dock.form
     form.setFixedSize(470, 400)
-    header = form.view.header()
+    header: Any = form.view.header()
     hand.wait(lambda: form.view.isVisible() and header.sectionSize(1) >= header.sectionSize(0) - 2)
     form.setFixedSize(900, 400)
     hand.wait(lambda: header.sectionSize(0) == 320)
@@ -103,3 +103,12 @@ def test_values_have_half_of_a_dock_of_500_pixels(hand: Hand, tmp_path: Path) ->
     form.setFixedSize(910, 400)
     QApplication.processEvents()
     assert header.sectionSize(0) == 400, "a width that a person has set stays"
+
+
+def test_the_address_of_a_folder_is_its_path(hand: Hand, tmp_path: Path) -> None:
+    """At the layer's place the dock had an address like file:///a%20b.zarr, of which only the end was to be seen."""
+    place = tmp_path / "a b.zarr"
+    zarrscope.open(str(place), "w-")
+    hand.dock.open(place.as_uri())
+    hand.wait(lambda: hand.dock.session is not None and hand.dock.session.node is not None)
+    assert hand.dock.address.text() == str(place)

@@ -73,6 +73,8 @@ def test_labels_of_several_levels_are_painted_seen_and_written(hand: Hand, tmp_p
     hand.preview().act.click()
     hand.wait(lambda: "Written" in hand.dock.facts.text())
     assert hand.dock.said.passes
+    hand.wait(lambda: not hand.dock.layer_menu.painting.edits.jobs.running)
+    hand.qtbot.wait(50)  # the bar is painted later than the job ends
     assert not hand.dock.jobs_bar.isVisibleTo(hand.dock), "it is told once"
     with zarrscope.open(str(path)) as h:
         np.testing.assert_array_equal(np.asarray(h["/0"]), expected)

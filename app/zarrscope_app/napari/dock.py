@@ -39,6 +39,7 @@ from zarrscope_app.presenters.layers.layer_kinds import planner
 from zarrscope_app.presenters.layers.layer_part import cut
 from zarrscope_app.presenters.layers.presenter import Layer, Layers, not_added
 from zarrscope_app.presenters.session.actions import open_name, perform, review
+from zarrscope_app.presenters.session.open_in import plain
 from zarrscope_app.presenters.session.open_places import OpenPlaces
 from zarrscope_app.presenters.session.opening import target_of
 from zarrscope_app.presenters.session.state_text import decode_view, is_view
@@ -107,7 +108,7 @@ class Explorer(QWidget):
         self.bring_back = QPushButton(unwritten_labels.BRING_BACK)
         self.bring_back.clicked.connect(self.planes.labels.bring_back)
         self.bring_back.hide()
-        self.tree = TreePane()
+        self.tree = TreePane(margin=0)
         self.tree.saving = lambda: self.session is not None and self.session.edit.saving
         self.tree.chosen.connect(self._select)
         self.tree.entered.connect(self._entered)
@@ -115,6 +116,7 @@ class Explorer(QWidget):
         self.tree.asked.connect(self._asked)
         self.tree.selected.connect(self._select_several)
         self.together = SelectedTogether(self.tree, lambda: self.session)
+        self._marked = ("", "")  # the address and path of the node that was marked in the tree
         self._several: tuple[str, ...] = ()  # the nodes that are selected together in the tree
         self.tabs = ViewTabs(self.bridge.post, ("napari", "qt"), VIEWS_SHOWN)
         self.form: AttributesPane = self.tabs.pages["attributes"]
@@ -130,11 +132,7 @@ class Explorer(QWidget):
         self.add_as = AddAs(lambda: self.session)
         self.add_as.chosen.connect(self.add)
         self._kind = ""
-        aligned = self.tree.layout()
-        assert aligned is not None
-        aligned.setContentsMargins(0, 4, 0, 0)
-        split = QSplitter()
-        split.setOrientation(split.orientation().Vertical)
+        split = QSplitter(Qt.Orientation.Vertical)
         split.addWidget(self.tree)
         split.addWidget(self.tabs)
         self._owner = shared().owner(self.bridge.post)
@@ -248,7 +246,7 @@ class Explorer(QWidget):
         self._show()
 
     def _show_address(self) -> None:
-        self.address.setText(self.session.url if self.session is not None else "")
+        self.address.setText(plain(self.session.url) if self.session is not None else "")
 
     def close_place(self) -> None:
         """Closes the hierarchy in front, and shows its neighbour in the tree. Layers in the viewer stay. If there are
@@ -290,6 +288,9 @@ class Explorer(QWidget):
         self.tabs.show_views()
         self.together.show()
         state = self.session.state
+        if state.status is SessionStatus.READY and (shown := (self.session.url, state.path)) != self._marked:
+            self._marked = shown  # once: the person may be on the way to another row
+            self.tree.show_path(state.path)
         problems = self.session.problems.items
         facts = strings.joined(state.facts, problems[-1].headline if problems else "")
         self.facts.setText(state.sentence or told or facts)

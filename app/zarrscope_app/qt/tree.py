@@ -41,7 +41,8 @@ class TreePane(QWidget):
     entered = Signal(str)
     """Emits the text of the filter when Enter was pressed."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, parent: QWidget | None = None, margin: int = 8) -> None:
+        """`margin`: the pixels at the left."""
         super().__init__(parent)
         self._presenter: TreePresenter | RootsPresenter | None = None
         self.model: TreeModel | None = None
@@ -62,7 +63,7 @@ class TreePane(QWidget):
         self.view.expanded.connect(lambda index: self._fold(index, True))
         self.view.collapsed.connect(lambda index: self._fold(index, False))
         column = QVBoxLayout(self)
-        column.setContentsMargins(8, 4, 0, 0)
+        column.setContentsMargins(margin, 4, 0, 0)
         column.setSpacing(4)
         column.addWidget(self.filter)
         column.addWidget(self.view)
