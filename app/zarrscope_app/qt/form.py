@@ -16,7 +16,6 @@ from zarrscope_app.qt.toolkit.gui import QResizeEvent, QShowEvent
 from zarrscope_app.qt.toolkit.widgets import (
     QAbstractItemView,
     QApplication,
-    QHeaderView,
     QMenu,
     QSplitter,
     QStackedWidget,
@@ -30,7 +29,8 @@ from . import kept_lock
 from .conflict import ConflictView
 from .find_bar import FindBar
 from .findings import FindingsView
-from .form_model import CONTAINERS, KIND, NAME, VALUE, FormDelegate, FormModel, kind_width
+from .form_columns import FormColumns
+from .form_model import CONTAINERS, NAME, VALUE, FormDelegate, FormModel
 from .form_sentence import FormSentence
 from .form_view_buttons import FormViewButtons
 from .json_form import JsonForm
@@ -41,11 +41,6 @@ from .text_button import TextButton
 from .theme import icon
 from .value_pane import ValuePane
 from .wrapping import WrappingRow
-
-_NAMES = 320
-"""The width in pixels of the column of names, if half of the form is not less."""
-_NARROW = 400
-"""The width in pixels below which names, values and kinds have too little room beside each other."""
 
 
 class AttributesPane(QWidget):
@@ -87,15 +82,7 @@ class AttributesPane(QWidget):
         selection = self.view.selectionModel()
         assert selection is not None
         selection.currentChanged.connect(lambda *_: self._current_changed())
-        header = self.view.header()
-        assert header is not None
-        header.setAccessibleName(LABELS["attributes"])
-        header.setStretchLastSection(False)
-        header.setSectionResizeMode(NAME, QHeaderView.ResizeMode.Interactive)
-        header.setSectionResizeMode(VALUE, QHeaderView.ResizeMode.Stretch)
-        header.setSectionResizeMode(KIND, QHeaderView.ResizeMode.Fixed)  # ResizeToContents would measure every row
-        header.resizeSection(KIND, kind_width(self.view))
-        self._names = header.sectionSize(NAME)
+        self._columns = FormColumns(self.view)
         self._sentence = FormSentence()
         self._sentence.asked.connect(lambda: self._show_way("document"))
         self._buttons: dict[str, TextButton | QToolButton] = {}
@@ -143,20 +130,7 @@ class AttributesPane(QWidget):
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:
         super().resizeEvent(event)
-        self._fit_columns()
-
-    def _fit_columns(self) -> None:
-        """Leaves out the column of kinds in a narrow form, in which they are changed by the menu of a field. Names take
-        at most half of the rest, unless the person has made them wider."""
-        header, viewport = self.view.header(), self.view.viewport()
-        assert header is not None
-        assert viewport is not None
-        narrow = self.width() < _NARROW
-        header.setSectionHidden(KIND, narrow)
-        half = (viewport.width() - (0 if narrow else header.sectionSize(KIND))) // 2
-        if narrow or header.sectionSize(NAME) == self._names:
-            self._names = min(_NAMES, half)
-            header.resizeSection(NAME, self._names)
+        self._columns.fit(self.width())
 
     def attach(self, presenter: EditPresenter | None) -> None:
         """Shows another document."""
