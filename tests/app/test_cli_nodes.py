@@ -100,6 +100,8 @@ def test_creating_says_what_it_needs(cells: str, tmp_path: Path, capsys: pytest.
         (["create", cells, "__x"], 1),
     ):
         assert told(capsys, *arguments)[0] == code, arguments
+    for name, way in (("flaot32", "Did you mean float32?"), ("what", "Name one such as uint8")):
+        assert way in told(capsys, "create", cells, "x", "--shape", "3", "--dtype", name)[2]
     assert files(cells) == before
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "chapter.txt").write_text("1")

@@ -19,6 +19,7 @@ from textual import events
 import zarrscope
 from narrowing import as_array
 from terminal_hand import Screen, explore
+from zarrscope_app.presenters import strings
 from zarrscope_app.presenters import strings_terminal as words
 from zarrscope_app.presenters.commands import COMMANDS, OFFERS
 from zarrscope_app.presenters.session.bookmarks import bookmarked
@@ -302,6 +303,17 @@ def test_a_view_is_bookmarked_and_found_again(place: str) -> None:
         await screen.until(lambda: "plane" in screen.sheet(), "the bookmark is shown")
         await screen.press("p", "l", "a", "n", "e", "enter")
         await screen.until(lambda: screen.session.state.path == "/plane", "it is gone to")
+
+    explore(place, steps)
+
+
+def test_what_enter_does_where_nothing_matches_is_read_whole(place: str) -> None:
+    """The row of the tree has no room for the sentence."""
+
+    async def steps(hand: Screen) -> None:
+        await hand.ready()
+        await hand.press("ctrl+f", *"nowhere")
+        await hand.until(lambda: strings.NOTHING_FOUND in hand.painted(), "the sentence is whole")
 
     explore(place, steps)
 

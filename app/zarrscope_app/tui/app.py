@@ -346,7 +346,8 @@ class Explorer(TellsCopies):
         s = self.session
         if self.copied:
             return self.copied
-        about = self.tree_lines.note() if self.focus_below is self.tree_lines else ""
+        in_tree = self.focus_below in (self.tree_lines, self.part("filter", InputLine))
+        about = self.tree_lines.note() if in_tree else ""
         if about and about not in (s.waiting, s.state.sentence):  # the right part and the error bar say these
             return about
         if self._pixels.waiting:

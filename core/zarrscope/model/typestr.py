@@ -30,6 +30,7 @@ from zarrscope.model.dtype import (
     spell,
     time_type,
 )
+from zarrscope.model.node_path import close_to
 from zarrscope.model.plugins import plugin
 from zarrscope.runtime.lazy_numpy import np
 
@@ -178,7 +179,9 @@ def from_numpy(dtype: npt.DTypeLike | DataType) -> DataType:
     except TypeError as error:
         if isinstance(dtype, str) and is_data_type(dtype):
             return data_type(dtype)
-        raise Unsupported(f"{dtype!r} is not a data type", feature=f"data type {dtype!r}") from error
+        close = close_to(str(dtype), [*DATA_TYPES])
+        advice = f"Did you mean {close}?" if close else "Name one such as uint8, int16, float32, bool or string."
+        raise Unsupported(f"{dtype!r} is not a data type", feature=f"data type {dtype!r}", advice=advice) from error
     if kind.name in SMALL:
         return data_type(kind.name)
     if kind.kind == "O" or kind.kind == "T":
