@@ -157,3 +157,14 @@ def test_a_state_that_cannot_be_shown_is_refused_and_the_view_stays(widget: Expl
         assert reason in widget.session.state.sentence
     widget.index = {"z": 2}
     assert widget.index == {"z": 2}
+
+
+def test_the_data_of_a_projection_are_its_planes(widget: Explorer) -> None:
+    widget.wait()
+    widget.session.slice.project("max")
+    widget.session.slice.type_range("2–4")
+    assert widget.code.endswith("['/0'][:, 2:5, :, :]")
+    data = widget.data
+    assert data is not None
+    assert data.shape == (2, 3, SIDE, SIDE)
+    assert np.array_equal(np.asarray(data), eval(widget.code, {"zarrscope": zarrscope}))

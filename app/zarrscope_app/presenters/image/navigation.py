@@ -374,4 +374,5 @@ def projection_view(wanted: Projection, axis: str, cost: str, size: str, index: 
         cost,
         words.projection(wanted.method, axis, wanted.start, wanted.stop) if index is not None else "",
         words.values_of_one_plane(axis, index) if index is not None else "",
+        (wanted.start, wanted.stop) if index is not None else None,
     )

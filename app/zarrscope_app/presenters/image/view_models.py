@@ -224,6 +224,8 @@ class ProjectionView:
     """The name of the displayed projection, "maximum of z 0–63"; "" if none is displayed."""
     remark: str = ""
     """A remark beside the readout, which says that its values are those of one plane, not of the projection."""
+    span: tuple[int, int] | None = None
+    """The first projected index and the one after the last; None if no projection is displayed."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -34,12 +34,15 @@ def array_on_show(session: Session) -> Array | None:
 
 
 def cut_on_show(session: Session) -> tuple[int | slice, ...]:
-    """The displayed selection of `array_on_show`: the plane and all channels as slices, an index for every other
-    axis."""
-    axes = session.slice.state.axes
-    if session.slice.state.kind != "image":
+    """The displayed selection of `array_on_show`: the plane, all channels and the range of a projection as slices, an
+    index for every other axis."""
+    shown = session.slice.state
+    if shown.kind != "image":
         return session.values.cut()
-    return tuple(axis.index if axis.role in ("slider", "fixed") else slice(None) for axis in axes)
+    cuts = {"projected": slice(*shown.projection.span) if shown.projection.span else slice(None)}
+    return tuple(
+        axis.index if axis.role in ("slider", "fixed") else cuts.get(axis.role, slice(None)) for axis in shown.axes
+    )
 
 
 def data_on_show(session: Session) -> LazyView | None:
@@ -67,8 +70,15 @@ def code_on_show(session: Session) -> str:
     opened = python_text(session.url, path, session.follows_links, session.missing_is_fill)
     if array is None or array.problem is not None:
         return opened
-    cut = ", ".join(str(item) if isinstance(item, int) else ":" for item in cut_on_show(session))
+    cut = ", ".join(map(_written, cut_on_show(session)))
     return f"{opened}[{cut or '()'}]"
+
+
+def _written(item: int | slice) -> str:
+    """One part of a selection as Python writes it between brackets."""
+    if isinstance(item, int):
+        return str(item)
+    return ":" if item == slice(None) else f"{item.start}:{item.stop}"
 
 
 def snippet_on_show(session: Session) -> str:
