@@ -371,3 +371,26 @@ def test_a_height_that_python_sets_is_taken(widget_page: Shown, tmp_path: Path) 
     page.until("document.querySelector('.zs').offsetHeight === 300")
     page.widget.height = 520
     page.until("document.querySelector('.zs').offsetHeight === 520")
+
+
+def test_info_says_that_it_loads(widget_page: Shown, tmp_path: Path) -> None:
+    """Nothing but the button for a document stood there before the node was open."""
+    image(tmp_path / "a.zarr", ("DAPI",))
+    page = widget_page(tmp_path / "a.zarr", 900, 420)
+    page.session.set_tab("info")
+    page.until("document.querySelector('.zs-info')?.textContent.includes('Stored')")
+    page.session.metadata.show_nothing()
+    page.until("document.querySelector('.zs-pane').textContent === 'Loading…'")
+
+
+def test_the_sentence_on_the_picture_leaves_the_scale_bar_free(widget_page: Shown, tmp_path: Path) -> None:
+    image(tmp_path / "a.zarr", ("DAPI",))
+    page = widget_page(tmp_path / "a.zarr", 900, 420)
+    page.until("!!document.querySelector('[data-view=main] .zs-over')")
+    page.page.evaluate("document.querySelector('.zs-over').textContent = 'Waiting 5 s for a chunk '.repeat(9)")
+    left = page.page.evaluate(
+        "(() => { const b = document.querySelector('.zs-over').getBoundingClientRect(),"
+        " c = document.querySelector('[data-view=main] canvas').getBoundingClientRect();"
+        " return (c.right - b.right) / c.width; })()"
+    )
+    assert left >= 0.2  # the bar takes at most a fifth of the width

@@ -31,8 +31,8 @@ PAGE = (
 NOTHING = '<div class="zs-still"><div>{}</div><code>{}</code></div>'
 """The page of a place that did not open: the reason, and the code."""
 FIGURE = '<div><img alt="{}" style="max-width:100%;display:block" src="{}"><div style="opacity:.7">{}</div></div>'
-WHERE = '<div style="opacity:.7">{}</div>'
-"""The place of a picture that is an output of its own."""
+WHERE = '<div style="opacity:.7;flex-basis:100%">{}</div>'
+"""The place of a picture that is an output of its own, directly above: a line by itself."""
 BENEATH = '{}<div style="margin-top:6px">{}</div>'
 TREE = '<pre style="margin:0;font:12px/1.4 monospace;background:none;color:inherit;max-width:24em">{}</pre>'
 
@@ -69,8 +69,8 @@ def page(session: Session, tree: TreePresenter | RootsPresenter, code: str, *, p
         kind, data = encoded(pixels, ("webp",))
         source = f"data:image/{kind};base64,{base64.b64encode(data).decode()}"
         parts.append(FIGURE.format(escape(session.bookmark_label), source, escape(_where(session))))
-    elif pixels is not None:
-        parts.insert(0, WHERE.format(escape(_where(session))))
+    elif pixels is not None and (where := _where(session)):
+        parts.insert(0, WHERE.format(escape(where)))
     return PAGE.format("".join(parts), _summaries(session), escape(STILL_NOTE), escape(code))
 
 

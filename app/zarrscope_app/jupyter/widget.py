@@ -334,6 +334,8 @@ class Explorer(UsedFromPython, ShowsPlaces, anywidget.AnyWidget):
         CELLS.shows(self)
         bundle = super()._repr_mimebundle_()
         data, about = bundle if isinstance(bundle, tuple) else (bundle, None)
+        if data is not None:
+            data["text/plain"] = ""  # a viewer without widgets shows the page, and no name of a class above it
         publish(data, about)
         self._wait_for_still()
         session, tree = self.session, self.node_tree

@@ -43,6 +43,7 @@ NOTEBOOK = {
 WORDS = {
     **{c.id: c.label for c in COMMANDS}, **LABELS,
     "retry": strings.RETRY, "cancel": strings.CANCEL, "load": strings.LOAD_ANYWAY, "no-image": strings.NO_IMAGE,
+    "loading": strings.LOADING,
     **NOTEBOOK,
 }  # fmt: skip
 """All words that the browser's scripts display, by name."""

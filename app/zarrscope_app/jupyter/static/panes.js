@@ -91,6 +91,7 @@ function makePanes(ui) {
 
   function info(node) {
     const i = ui.panel.info, w = ui.words;
+    if (!i.title && !i.problem) { refill(node, el("p", { class: "zs-note" }, w.loading)); return; }
     refill(node, el("div", { class: "zs-info" }, i.words ? el("p", {}, i.words) : "", el("div", { class: "zs-quiet" }, i.subtitle), i.problem ? el("p", {}, "⚠ " + i.problem) : "",
       i.warnings.map((text) => el("p", {}, "⚠ " + text)), el("div", { class: "zs-told" }, i.sections.map((s) => el("section", {}, el("h4", {}, s.title), s.hint ? el("p", { class: "zs-hint" }, s.hint) : "", s.rows.length ? table(s) : list(s.items)))),
       i.snippets.length ? el("h4", {}, w.snippets) : "",
