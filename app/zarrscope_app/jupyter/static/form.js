@@ -50,9 +50,11 @@ function makeForm(ui) {
       edit.verdict ? el("p", {}, edit.verdict) : "");
   }
   let written = "";  // the text that was sent last
-  function sendText(now) {
+  function sendText(typed, { whole, start, end }) {
+    const before = ui.panel.edit.text, now = whole.slice(0, start) + typed + whole.slice(end);
     written = now;
-    ui.line.send("edit-text", ...textEdit(ui.panel.edit.text, now), checksum(now));
+    const [from, to, put] = before === whole ? textEdit(whole.slice(start, end), typed) : textEdit(before, now), by = before === whole ? start : 0;
+    ui.line.send("edit-text", by + from, by + to, put, checksum(now));
   }
   // A browser lays out all lines of a text at once, for each key: seconds for megabytes. A long text is shown by pages.
   const PAGE = 1 << 16;
@@ -82,7 +84,7 @@ function makeForm(ui) {
   function text(edit, may) {
     const whole = edit.text, part = partOf(edit);
     const area = el("textarea", { class: "zs-json", spellcheck: "false", readOnly: !may, "data-pointer": "text",
-      onchange: ({ target }) => { target.dataset.sent = "1"; sendText(target.zsPart.whole.slice(0, target.zsPart.start) + target.value + target.zsPart.whole.slice(target.zsPart.end)); } }, whole.slice(part.start, part.end));
+      onchange: ({ target }) => { target.dataset.sent = "1"; sendText(target.value, target.zsPart); } }, whole.slice(part.start, part.end));
     area.zsPart = { ...part, whole };
     const turn = (sign, word, by) => el("button", { title: ui.words[word], "aria-label": ui.words[word], "data-page": by, disabled: !pages[page + by], onclick: () => { page += by; paint(); node.querySelector("textarea").scrollTop = 0; } }, sign);
     return el("div", { class: "zs-form" }, part.count < 2 ? "" : el("div", { class: "zs-bar" }, turn("◂", "lines-before", -1), el("span", {}, `${ui.words.lines} ${part.first}–${part.last}`), turn("▸", "lines-after", 1)),
