@@ -196,7 +196,7 @@ def test_escape_in_a_field_of_the_window_ends_the_wait(place: Path, holder: subp
     until(lambda: session.state.status is SessionStatus.READY)
     session.select("/g")
     session.set_tab("attributes")
-    until(lambda: session.edit.state.status is EditStatus.CLEAN and session.edit.state.fields)
+    until(lambda: session.edit.state.path == "/g" and session.edit.state.status is EditStatus.CLEAN)
     session.edit.edit("/note", "new")
     session.edit.save()
     until(lambda: f"process {holder.pid}" in session.edit.state.sentence)
