@@ -347,6 +347,40 @@ assert store._pending
     assert by_zipfile(path.read_bytes()) == {f"c/{i}": b"%d" % i for i in range(200)} | {"last": b"1"}
 
 
+@pytest.mark.parametrize("caller", ["flush", "list", "put"])
+def test_an_error_of_values_that_wait_is_told_once(tmp_path: Path, caller: str) -> None:
+    """At the end of the process only if no caller got it: a full disk was told in two sentences."""
+    code = """
+import errno, sys
+from zarrscope.errors import Unreadable
+from zarrscope.stores.zip import writing
+from zarrscope.stores.zip.store import ZipStore
+
+def full(handle):
+    def write(offset, value):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    return write
+
+store = ZipStore(sys.argv[1], writable=True)
+store.set("first", b"1")
+writing.writer = full
+store.bulk.put("second", b"2")
+if sys.argv[2] == "list":
+    assert {*store.list()} == {"first", "second"}
+else:
+    try:
+        store.bulk.flush()
+    except Unreadable as error:
+        print(error)
+if sys.argv[2] == "put":
+    store.bulk.put("third", b"3")
+"""
+    command = [sys.executable, "-c", code, str(tmp_path / "x.zip"), caller]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert done.stdout.count("No space left") == (caller != "list")
+    assert done.stderr.count("Values were not written: ") == (caller != "flush"), done.stderr
+
+
 def test_old_directories_take_little_room(tmp_path: Path) -> None:
     store = ZipStore(tmp_path / "x.zip", writable=True)
     for i in range(5000):

@@ -77,6 +77,7 @@ class ZipStore(Store):
         """Values from `put` that are not yet in the archive. They are removed by replacing the whole mapping, so that a
         reader in another thread still finds them in the old one."""
         self._pending_bytes = 0
+        self._told = False
         self._writing = threading.RLock()
         self._appending = False
         self._index: DirectoryIndex | None = None
@@ -270,9 +271,11 @@ class ZipStore(Store):
     def _names(self) -> tuple[Sequence[str], DirectoryIndex, Mapping[str, bytes]]:
         """The sorted names of all entries, the directory, and the values that wait because they cannot be written, as
         on a full disk. All others that wait are written first."""
+        told = self._told
         with suppress(Unreadable, ReadOnly):
             index = self._up_to_date()
             return index.names, index, {}
+        self._told = told  # the caller does not get this error
         pending = self._pending  # taken before the directory, as in `_answers`
         index = self._indexed()
         return sorted({*index.names, *pending}), index, pending
@@ -291,6 +294,7 @@ class ZipStore(Store):
                 settle_at_exit(self)
             self._pending_bytes += len(value)
             self._pending[key] = value
+            self._told = False
             if self._pending_bytes >= min(
                 ARCHIVE_PENDING_BYTES, ARCHIVE_PENDING_SHARE * len(self._indexed().directory.data)
             ):
@@ -309,6 +313,7 @@ class ZipStore(Store):
         """Writes the values from `put` that wait. If that fails, they are kept for the next attempt."""
         with self._writing:
             if self._pending:
+                self._told = True
                 self._commit(next(iter(self._pending)), self._pending, frozenset(), None, lasting=False)
                 self._pending, self._pending_bytes = {}, 0
 

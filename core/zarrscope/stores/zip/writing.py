@@ -284,6 +284,9 @@ def locked_folder(folder: str) -> Iterator[None]:
 
 
 class _Settling(Protocol):
+    _told: bool
+    """Whether a caller has already got the error of the waiting values."""
+
     def _settle(self) -> None: ...
 
 
@@ -298,10 +301,12 @@ def settle_at_exit(store: _Settling) -> None:
 @atexit.register
 def _settle_all() -> None:
     for store in list(_waiting):
+        told = store._told
         try:
             store._settle()
         except ZarrscopeError as error:
-            print(f"Values were not written: {error}", file=sys.stderr)
+            if not told:
+                print(f"Values were not written: {error}", file=sys.stderr)
 
 
 if hasattr(os, "register_at_fork"):
