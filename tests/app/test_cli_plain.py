@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import zarrscope
+from contracts.http_server import planes_server
 from zarrscope.model.metadata import CodecSpec, Configuration
 from zarrscope_app.cli import run
 
@@ -215,6 +216,21 @@ def test_a_timeout_names_the_request_without_an_answer() -> None:
             if re.search(said, done.stderr):
                 return
     raise AssertionError(f"No request is named: {done.stderr}")
+
+
+def test_a_timeout_names_the_answer_of_a_server_that_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that kept answering 503 was told as one that does not answer."""
+    monkeypatch.setenv("ZARRSCOPE_PAUSE", "3")
+    with planes_server() as server:
+        server.failing.add("")
+        host = server.url.partition("://")[2].partition("/")[0]
+        for seconds in ("3", "6", "9", "15"):  # a slow machine needs longer, and in the end no attempt is left
+            command = [sys.executable, "-m", "zarrscope_app", "ls", f"{server.url}/", "--timeout", seconds]
+            done = subprocess.run(command, capture_output=True, text=True, timeout=110)
+            assert done.returncode == 1
+            if f"Not done within {seconds} s (--timeout): {host} answered 503.\n" in done.stderr:
+                return
+    raise AssertionError(f"No answer is named: {done.stderr}")
 
 
 def test_threads_and_read_only_reach_the_terminal(capsys: Any, monkeypatch: pytest.MonkeyPatch, volume: Path) -> None:

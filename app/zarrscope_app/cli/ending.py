@@ -20,7 +20,7 @@ from typing import NoReturn
 
 import click
 
-from zarrscope.runtime.waits import PendingRequest, longest_wait, watch_threads
+from zarrscope.runtime.waits import NextAttempt, PendingRequest, longest_wait, next_attempt, watch_threads
 
 EXIT_SECONDS = 0.5
 """The most seconds for atexit functions and for writing the remaining output, before the process ends."""
@@ -90,8 +90,9 @@ def finish_process(code: int) -> NoReturn:
 
 
 # ---------------------------------------------------------------------- --timeout
-_timed_out: list[tuple[float, PendingRequest | None]] = []
-"""The seconds of --timeout, once they are over and the verb is being interrupted, and the request without an answer."""
+_timed_out: list[tuple[float, PendingRequest | None, NextAttempt | None]] = []
+"""The seconds of --timeout, once they are over and the verb is being interrupted; the request without an answer; and
+its next attempt, if it has failed before."""
 INSIST_SECONDS = 4.0
 """Seconds that a verb has to end after --timeout interrupted it. Then it is interrupted once more, and after as many
 seconds again the process is ended by force."""
@@ -120,7 +121,8 @@ def take_timeout(context: click.Context, _: click.Parameter, seconds: float | No
     def watch() -> None:
         if over.wait(seconds):
             return
-        _timed_out.append((seconds, longest_wait()))
+        wait = longest_wait()
+        _timed_out.append((seconds, wait, next_attempt(wait.place, wait.key) if wait is not None else None))
         for _ in range(2):
             _interrupt()
             if over.wait(INSIST_SECONDS):
@@ -144,10 +146,14 @@ def timed_out() -> str:
     """The sentence about --timeout, if its time is over; else ""."""
     if not _timed_out:
         return ""
-    seconds, wait = _timed_out[0]
+    seconds, wait, attempt = _timed_out[0]
     told = f"Not done within {seconds:g} s (--timeout)"
     if wait is None or wait.holder is not None or not (wait.place or wait.key):
         return f"{told}."
+    if attempt is not None:
+        from zarrscope_app.presenters.session.waiting_words import failed
+
+        return f"{told}: {failed(wait.place, attempt)}."
     from zarrscope_app.presenters.request_names import requested
 
     return f"{told}: no answer to the request for {requested(wait.place, wait.key)}."

@@ -27,11 +27,17 @@ def asked_to_wait(url: str, key: str, seconds: float, left: float, ends: str = "
 def tried_again(url: str, attempt: NextAttempt, now: float, ends: str = "Esc") -> str:
     """The sentence about a request that failed and is sent again: "10.0.0.1:8000 answered 503; trying again in 2 s (3
     of 5) · Esc stops". `now`: the present time, as `attempt` states it."""
-    why = attempt.reason.removeprefix("The server")
-    why = f"{host_of(url)}{why}" if why != attempt.reason else capitalised(why)
+    why = failed(url, attempt)
+    why = why if why.startswith(host_of(url)) else capitalised(why)
     left = attempt.until - now
     when = f" in {max(1.0, left):.0f} s" if left > 0 else f" for {-left:.0f} s" if left <= -1 else ""
-    return f"{clean(why, 80)}; trying again{when} ({attempt.number} of {attempt.attempts}){_stops(ends)}"
+    return f"{why}; trying again{when} ({attempt.number} of {attempt.attempts}){_stops(ends)}"
+
+
+def failed(url: str, attempt: NextAttempt) -> str:
+    """The failure of a request that is sent again, as the end of a sentence: "10.0.0.1:8000 answered 503"."""
+    why = attempt.reason.removeprefix("The server")
+    return clean(f"{host_of(url)}{why}" if why != attempt.reason else why, 80)
 
 
 def waiting_for(wait: PendingRequest, url: str, seconds: float, ends: str = "Esc") -> str:
