@@ -207,6 +207,21 @@ def test_the_table_uses_the_room_and_says_which_columns_it_shows(
     explore(str(tmp_path / "a.zarr"), steps)
 
 
+def test_columns_of_short_texts_are_as_wide_as_these(tmp_path: Path) -> None:
+    with zarrscope.open(str(tmp_path / "a.zarr"), mode="w-") as h:
+        h.create_array("/a", shape=(3, 40), dtype="string", chunks=(3, 40))[...] = "ab"
+
+    async def steps(screen: Screen) -> None:
+        screen.session.select("/a")
+        await screen.ready()
+        screen.session.set_tab("values")
+        table = screen.app.query_one("#values", TableLines)
+        await screen.until(lambda: table.size.width, "it is shown")
+        await screen.until(lambda: painted(table)[1].count('"ab"') == (table.columns - 8) // 6, "six cells each")
+
+    explore(str(tmp_path / "a.zarr"), steps)
+
+
 def test_the_heading_of_the_table_stays_and_the_cursor_is_on_values(tmp_path: Path) -> None:
     with zarrscope.open(str(tmp_path / "a.zarr"), mode="w-") as h:
         h.create_array("/a", shape=(300, 4), dtype="int32", chunks=(300, 4))[...] = np.arange(1200).reshape(300, 4)

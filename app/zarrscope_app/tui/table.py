@@ -12,7 +12,8 @@ from zarrscope_app.presenters.values import NUMBER_FORMATS, in_two_lines
 from zarrscope_app.tui.lines import Lines, StyledText, fold
 
 COLUMN, LONGEST = 11, 60
-"""The least width of a column for values of which the longest is not known, fields aside, and the greatest."""
+"""The least width of a column for numbers of which the longest is not known, fields aside, and the greatest width of
+any column."""
 SHORT = 6
 """Numbers of this many characters, as all of 16 bits, have columns of one width; the longest of longer ones is mostly
 shorter than their type allows."""
@@ -100,7 +101,7 @@ class TableLines(Lines):
         measured = (self.session, self.session.state.path, table.column_labels, table.format)
         if measured != self._measured:
             self._measured, self._longest = measured, {}
-        least = 0 if table.column_labels else SHORT - 2 if table.widest else COLUMN - 2
+        least = 0 if table.column_labels else SHORT - 2 if table.widest or not table.numbers else COLUMN - 2
         head = max(least, len(values.label(0, column)[1]))
         high = self.lines_per_row
         rows = max(1, -(-(self.size.height - 1) // high))
