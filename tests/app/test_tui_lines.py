@@ -222,6 +222,28 @@ def test_columns_of_short_texts_are_as_wide_as_these(tmp_path: Path) -> None:
     explore(str(tmp_path / "a.zarr"), steps)
 
 
+def test_columns_stand_beneath_each_other_after_wide_characters(tmp_path: Path) -> None:
+    with zarrscope.open(str(tmp_path / "a.zarr"), mode="w-") as h:
+        a = h.create_array("/a", shape=(3, 3), dtype="string", chunks=(3, 3))
+        a[...] = np.array([["a", "b", "end"], ["😀", "細胞", "end"], ["細胞" * 40, "b", "end"]], object)
+
+    async def steps(screen: Screen) -> None:
+        screen.session.select("/a")
+        await screen.ready()
+        screen.session.set_tab("values")
+        table = screen.app.query_one("#values", TableLines)
+        await screen.until(lambda: '"😀"' in painted(table)[2], "the values are there")
+        await screen.press("tab", "right")
+        await screen.until(lambda: "細胞" in painted(table)[2] and '"end"' in painted(table)[1], "the next columns")
+        assert len({cell_len(line.partition('"end"')[0]) for line in painted(table)[1:4]}) == 1
+        await screen.press("left")
+        await screen.until(lambda: "😀" in painted(table)[2], "the first column")
+        assert cell_len(painted(table)[3].rstrip()) <= table.columns, "a long text is cut by its cells"
+        assert painted(table)[3].rstrip().endswith("…")
+
+    explore(str(tmp_path / "a.zarr"), steps)
+
+
 def test_the_heading_of_the_table_stays_and_the_cursor_is_on_values(tmp_path: Path) -> None:
     with zarrscope.open(str(tmp_path / "a.zarr"), mode="w-") as h:
         h.create_array("/a", shape=(300, 4), dtype="int32", chunks=(300, 4))[...] = np.arange(1200).reshape(300, 4)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rich.cells import cell_len
 from textual import events
 from textual.geometry import Region
 from textual.strip import Strip
@@ -9,7 +10,7 @@ from textual.strip import Strip
 from zarrscope_app.presenters import Session, strings
 from zarrscope_app.presenters import strings_terminal as words
 from zarrscope_app.presenters.values import NUMBER_FORMATS, in_two_lines
-from zarrscope_app.tui.lines import Lines, StyledText, fold
+from zarrscope_app.tui.lines import Lines, StyledText, cut, fold
 
 COLUMN, LONGEST = 11, 60
 """The least width of a column for numbers of which the longest is not known, fields aside, and the greatest width of
@@ -106,7 +107,7 @@ class TableLines(Lines):
         high = self.lines_per_row
         rows = max(1, -(-(self.size.height - 1) // high))
         cells = values.cells(self.scroll_offset.y // high, column, rows, 1)
-        lengths = (max(map(len, self._lines_of(row[0]))) for row in cells)
+        lengths = (max(map(cell_len, self._lines_of(row[0]))) for row in cells)
         longest = max((self._longest.get(column, head), *lengths))  # a table may have no rows
         self._longest[column] = longest
         return min(longest + 2, LONGEST, max(COLUMN, self.columns - 8))
@@ -159,7 +160,8 @@ class TableLines(Lines):
             side = (
                 ">" if table.numbers and first + index not in table.texts else "<"
             )  # numbers are compared by their ends
-            return f" {strings.clean(text, wide):{side}{wide}}"
+            text = cut(strings.clean(text, wide), wide)
+            return f" {text:{side}{wide - cell_len(text) + len(text)}}"
 
         if line == 0:
             heads = [values.label(0, first + c)[1] for c in range(len(widths))]
