@@ -112,8 +112,12 @@ class Convert(Act):
         url = place.hierarchy.url
         here = os.path.split(path_of(url).rstrip(os.sep)) if url.startswith("file:") else None
         folder, name = here if here is not None else (os.path.expanduser("~"), "converted")
-        stem = name.removesuffix(".zarr").removesuffix(".n5") + (f"-{place.name}" if place.name else "")
+        stem, former = words.split_ending(name)
         ending = ENDINGS.get(dialect, ".zarr")
+        if place.name:  # a part of an image
+            stem = f"{stem}-{place.name}"
+        elif former.lower() == f".ome{ending}":
+            ending = former
         for number in range(1, 1000):
             target = os.path.join(folder, f"{stem}-{dialect}{f'-{number}' if number > 1 else ''}{ending}")
             if not os.path.lexists(target) or is_unfinished(target):

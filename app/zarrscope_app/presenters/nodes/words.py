@@ -283,6 +283,12 @@ def emptied(gone: int, of: int) -> str:
 
 def copy_name(name: str) -> str:
     """The name that is proposed for a copy of a node in the same group: "cells-copy.ome.zarr", "0-copy"."""
+    stem, ending = split_ending(name)
+    return f"{stem}-copy{ending}"
+
+
+def split_ending(name: str) -> tuple[str, str]:
+    """A name and the ending by which programs recognise it: ("cells", ".ome.zarr"), ("0", "")."""
     found = re.search(r"(\.ome)?\.(zarr|zr3|n5)$", name, re.IGNORECASE)
     at = found.start() if found is not None and found.start() > 0 else len(name)
-    return f"{name[:at]}-copy{name[at:]}"
+    return name[:at], name[at:]
