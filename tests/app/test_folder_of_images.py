@@ -12,6 +12,7 @@ import pytest
 
 import zarrscope
 from zarrscope.runtime.threads import Mailbox
+from zarrscope_app.cli import explore, run
 from zarrscope_app.presenters import EditStatus, Session
 from zarrscope_app.presenters.form.words import FOLDER_HAS_NONE
 from zarrscope_app.presenters.formats import FOLDER_WORDS
@@ -104,14 +105,37 @@ def test_it_is_said_in_which_format_an_image_is(session: Session, mailbox: Mailb
 def test_the_folder_itself_has_no_format(session: Session, mailbox: Mailbox, place: str) -> None:
     mailbox.run_until(lambda: session.state.path == "/" and not session.state.selecting)
     assert session.state.facts == "folder · writable"
-    assert "A folder that contains hierarchies" in session.metadata.text()
     assert session.metadata.state.words == FOLDER_WORDS
+    assert session.metadata.text().count("hierarchies") == 1, "said once"
     assert not session.metadata.state.warnings, "a folder without a document of its own is no problem"
     assert not session.problems.count, "that it contains hierarchies is said by Info"
     assert session.metadata.state.subtitle == "folder"
     found = {each.id: each for each in snippets(zarrscope.open(place)["/"])}
     assert not found["zarr"].text
     assert "a document of their own" in found["zarr"].why
+
+
+def test_the_verb_info_says_once_that_it_is_a_folder(place: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["info", place]) == 0
+    out, err = capsys.readouterr()
+    assert FOLDER_WORDS in out
+    assert (out + err).count("hierarchies") == 1
+
+
+def test_a_window_opens_a_folder_without_a_word_in_the_terminal(
+    place: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown: list[str] = []
+
+    def window(urls: tuple[str, ...], **_: object) -> int:
+        shown.extend(urls)
+        return 0
+
+    monkeypatch.setattr(explore, "_why_no_window", lambda: "")
+    monkeypatch.setattr("zarrscope_app.qt.main", window)
+    assert run([place]) == 0
+    assert shown == [place]
+    assert capsys.readouterr().err == ""
 
 
 def test_the_folder_itself_has_no_attributes_to_edit(session: Session, mailbox: Mailbox, place: str) -> None:

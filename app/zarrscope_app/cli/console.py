@@ -361,9 +361,10 @@ def _strict(value: object) -> JSON:
     return str(value)
 
 
-def tell_about(hierarchy: Hierarchy) -> None:
-    """Prints the kind of the place, if it was found out by looking at it, and the warnings of the hierarchy."""
-    if hierarchy.recognition is not None:
+def tell_about(hierarchy: Hierarchy, *, folder: bool = True) -> None:
+    """Prints the kind of the place, if it was found out by looking at it, and the warnings of the hierarchy. With
+    `folder` false, a folder of hierarchies is not told: the caller shows it."""
+    if hierarchy.recognition is not None and (folder or hierarchy.recognition.kind != "folder"):
         say(f"{hierarchy.recognition.sentence}.")
     for warning in hierarchy.warnings:
         say(f"Warning: {warning}")
@@ -376,19 +377,21 @@ def opened(
     write: bool = False,
     missing_is_fill: bool = False,
     descend: bool = False,
+    folder: bool = True,
     **how: Any,
 ) -> tuple[Hierarchy, Group | Array]:
     """Opens the hierarchy at `url` and prints its warnings.
 
     Returns the hierarchy and a node of it: the one that `node` names, else the one that `url` names, else the root.
     With `descend`, the only hierarchy in a plain folder stands for the root of the folder, and its name is printed.
+    With `folder` false, it is not told that the place is a folder of hierarchies, because the caller shows it.
     """
     how["storage_options"] = storage_options(missing_is_fill)
     how["follow_links"] = follow_links()
     hierarchy = hierarchy_at(url, "r+" if write else "r", node, **how)
     from zarrscope.nodes.extensions import demands_above  # a quarter of the time of --help, if it stood above
 
-    tell_about(hierarchy)
+    tell_about(hierarchy, folder=folder)
     path = place(hierarchy, node)
     if descend and node is None and path == "/":
         from zarrscope.nodes.enclosing import only_node_in

@@ -56,7 +56,7 @@ def open_(
     urls, view = _places(urls, view)
     for url in urls:
         if split_address(url).store_url.startswith("file:"):
-            opened(url)
+            opened(url, folder=False)
     no_window = _why_no_window()
     if not no_window:
         from zarrscope_app.qt import main

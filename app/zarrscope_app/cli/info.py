@@ -53,7 +53,7 @@ def info(url: str, node: str | None, as_json: bool, **how: Any) -> None:
 
 
 def _print_info(url: str, node: str | None, as_json: bool, **how: Any) -> None:
-    hierarchy, found = opened(url, node, **how)
+    hierarchy, found = opened(url, node, folder=as_json or plain(), **how)
     image, collection, warnings = _meaning(hierarchy, found)
     stored = _stored_bytes(hierarchy, found)
     if as_json:

@@ -365,10 +365,11 @@ def _node(node: Group | Array, found: str) -> DescriptionSection:
     items = [Item("Path", strings.clean(node.path))]
     if hierarchy is None:  # an array that was made from its document alone has no store
         return DescriptionSection("Node", tuple(items))
-    items.append(Item("Format", strings.clean(formats.title_of(node))))
+    if not formats.is_folder(node):  # the sentence about it says so, and it has no format
+        items.append(Item("Format", strings.clean(formats.title_of(node))))
     items.append(Item("Store", strings.clean(_place(hierarchy.url))))
     kind = hierarchy.recognition
-    if kind is not None and (kind.kind != "folder" or formats.is_folder(node)):
+    if kind is not None and kind.kind != "folder":
         items.append(Item("Kind", strings.clean(kind.sentence), "Found out from the files at this place."))
         if kind.versions and node.path == "/":
             items += [_version(each) for each in kind.versions[:MOST_VERSIONS]]
