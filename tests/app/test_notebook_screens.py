@@ -112,6 +112,23 @@ def test_details_of_rows_give_way_to_names_and_stay_in_the_tooltip(widget_page: 
     page.until(f"document.querySelector('{row}').title.includes('3-D uint16')")
 
 
+def test_a_detail_of_which_one_sign_would_remain_is_in_the_tooltip_alone(widget_page: Shown, tmp_path: Path) -> None:
+    names = ("a" * 3, "four_axes_of_a_stack_16")
+    with zarrscope.open(str(tmp_path / "a.zarr"), "w-") as h:
+        for name in names:
+            h.create_array(f"/group/deep/deeper/{name}", shape=(4, 8, 8), dtype="u2", chunks=(4, 8, 8))
+    page = widget_page(tmp_path / "a.zarr", 900, 400)
+    for path in ("/group", "/group/deep", "/group/deep/deeper"):
+        page.session.select(path)
+        page.wait(lambda path=path: page.session.state.path == path and not page.session.state.selecting, path)
+    for name, shown in zip(names, ("3-D uint16", ""), strict=True):
+        row = f"document.querySelector('.zs-row[data-path=\"/group/deep/deeper/{name}\"]')"
+        page.until(f"!!{row}")
+        page.until(f"{row}.querySelector('.dt').innerText === '{shown}' && {row}.title.includes('3-D uint16')")
+        assert "3-D uint16" in page.page.evaluate(f"{row}.ariaLabel")
+    page.page.screenshot(path=str(tmp_path / "details.png"))
+
+
 def test_complex_values_stand_in_two_lines_and_headings_stay(widget_page: Shown, tmp_path: Path) -> None:
     with zarrscope.open(str(tmp_path / "a.zarr"), "w-") as h:
         rng = np.random.default_rng(1)

@@ -25,7 +25,7 @@ function makeTree(ui) {
       class: "zs-row" + (chosen(row) ? " on" : "") + (row.kind ? "" : " dim"), role: "treeitem",
       "aria-level": row.depth + 1, "aria-expanded": row.expandable ? String(row.expanded) : null, "aria-selected": String(chosen(row)), "data-path": row.path,
       id: uid + row.id, "aria-label": [(row.dirty ? "• " : "") + row.name, row.detail, row.badge].filter(Boolean).join(", "),
-      title: row.badge || row.sentence || [row.path, row.detail, row.origin].filter(Boolean).join("\n"),
+      title: [row.badge || row.sentence, row.path, row.detail, row.origin].filter(Boolean).join("\n"),
       onclick: (e) => {
         cursor = place;
         if (e.ctrlKey || e.metaKey || e.shiftKey) { ui.line.send("together", row.id, e.shiftKey); return; }
@@ -42,7 +42,7 @@ function makeTree(ui) {
     row.state === "loading" && row.kind ? icon(ui, "×", "cancel", send("cancel")) : null,
     row.offer ? el("button", { class: "bare", onclick: (e) => { e.stopPropagation(); if (row.elsewhere) ui.line.send("go", row.id); ui.ask(true, row.elsewhere); } }, ui.words[row.offer]) : null,
     row.retry ? el("button", { class: "bare", onclick: send("retry") }, ui.words.retry) : null,
-    el("span", { class: "dt short" }, row.detail || (row.expanded ? row.sentence : "")));
+    el("span", { class: "dt short" }, el("span", {}, row.detail || (row.expanded ? row.sentence : ""))));
     line.style.top = place * ROW + "px";
     line.style.paddingLeft = 4 + row.depth * 14 + "px";
     line.style.setProperty("--deep", row.depth * 14 + "px");
