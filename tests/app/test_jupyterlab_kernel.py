@@ -27,6 +27,7 @@ PAGES = [
     pytest.param("notebooks", id="Notebook 7", marks=pytest.mark.needs("notebook")),
 ]
 BUSY = ".zs[data-kernel=busy] .zs-state:visible >> text=/kernel is busy/i"
+RESTARTED = ".zs[data-kernel=dead] .zs-state:visible >> text=/kernel was restarted.*run them first/i"
 LONG = """import pathlib, time
 while not pathlib.Path({gate!r}).exists():
     time.sleep(0.05)"""
@@ -83,7 +84,7 @@ def _restarted(page: Any) -> None:
     """The person restarts the kernel by the tool bar; the button of the widget runs its cell again."""
     page.locator("[data-command='notebook:restart-kernel']").first.click()
     page.locator(".jp-Dialog .jp-mod-accept").click(timeout=PATIENCE)
-    page.wait_for_selector(".zs[data-kernel=dead] .zs-state:visible >> text=/kernel was restarted/i", timeout=PATIENCE)
+    page.wait_for_selector(RESTARTED, timeout=PATIENCE)
     until_middle(page, [195, 0, 200])  # the last picture stays
     wait_for_kernel(page)
     _started_again(page)

@@ -14,7 +14,7 @@ CLOSED_NOTE = "This explorer was closed. Run again:"
 NOTEBOOK = {
     "auto-all": LABELS["auto"],
     "busy": "The kernel is busy. Your actions wait, and are carried out when it is free.",
-    "dead": "The kernel was restarted or has ended: this is what it showed last.",
+    "dead": "The kernel was restarted or ended: this is its last view. If the cell needs others, run them first.",
     "start-again": "Run the cell again",
     "panel": "Channels and display",
     "fullscreen": "Full screen, or back",
