@@ -11,7 +11,8 @@ import zarrscope
 
 pytest.importorskip("anywidget")
 
-from notebook_page import WidgetPage
+import zarrscope_app.jupyter
+from notebook_page import WidgetPage, chromium
 
 pytestmark = [pytest.mark.needs("chromium"), pytest.mark.timeout(240)]
 GROUPS = 500
@@ -20,6 +21,21 @@ WATCH = """() => {
   new MutationObserver((all) => {
     for (const each of all) for (const node of each.addedNodes) made += node.classList?.contains("zs-row") ? 1 : 0;
   }).observe(document.querySelector(".zs-tree"), { childList: true }); }"""
+
+KERNEL = (Path(zarrscope_app.jupyter.__file__).parent / "static/kernel.js").read_text(encoding="utf-8")
+BUSY_AT_FIRST = """async () => {
+  %s
+  const told = [], signal = { connect() {}, disconnect() {} };
+  let answer;
+  const kernel = { status: "busy", iopubMessage: signal, statusChanged: signal,
+    requestCommInfo: () => new Promise((resolve) => { answer = resolve; }) };
+  watchRuns(kernel, (running) => told.push(running));
+  await new Promise((resolve) => setTimeout(resolve, 1200));
+  const before = [...told];
+  answer();
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  return [before, told];
+}"""
 
 
 @pytest.fixture
@@ -72,3 +88,9 @@ def test_scrolling_makes_only_the_rows_that_appear(tree_page: WidgetPage) -> Non
         assert tops(page) == [*range(first, first + len(shown))]
         new = len({*shown} - before)
         assert new <= page.page.evaluate("made") <= new + 80, "besides the details that arrive later"
+
+
+def test_a_kernel_that_is_busy_when_a_page_is_loaded_again_becomes_free_without_a_run() -> None:
+    with chromium() as browser:
+        page = browser.new_page()
+        assert page.evaluate(BUSY_AT_FIRST % KERNEL) == [[True], [True, False]]

@@ -76,7 +76,12 @@ function watchRuns(kernel, told) {
   const ended = (_, status) => { if (/restarting|dead|unknown/.test(status)) over(); };
   runs.connect(hear);
   statuses.connect(ended);
-  if (run) wait();
+  if (run) {
+    wait();
+    // The kernel may be busy with questions of a page that is loaded again, where no run ends. This one is answered when no
+    // cell runs.
+    kernel.requestCommInfo?.({ target_name: "zarrscope" }).then(() => run === "?" && over(), () => {});
+  }
   return () => { clearTimeout(timer); runs.disconnect(hear); statuses.disconnect(ended); };
 }
 
