@@ -24,7 +24,7 @@ from contracts.http_server import WebServer, folder_server, serving, web_server
 from contracts.journeys import SECONDS, Shelf, miserly, small_image
 from contracts.slides import image
 from zarrscope.dialects.detection import TABLE
-from zarrscope.errors import BadMetadata, Denied, Unsupported
+from zarrscope.errors import BadMetadata, Denied, NotFound, Unsupported
 from zarrscope_app import discovery
 from zarrscope_app.discovery import claims, narrow
 from zarrscope_app.napari.dock import Explorer
@@ -233,6 +233,36 @@ def test_of_a_folder_of_images_one_is_chosen(tmp_path: Path) -> None:
     assert arguments["metadata"]["zarrscope"]["path"] == "/day9.zarr"
 
 
+def test_the_only_image_beneath_a_folder_or_a_group_is_read(tmp_path: Path) -> None:
+    """It said that the folder, or the group, holds no image."""
+    folder = tmp_path / "slides"
+    folder.mkdir()
+    image(folder / "day1.zarr", ("DAPI",))
+    with zarrscope.open(str(folder / "notes.zarr"), "w-") as hierarchy:
+        hierarchy.create_group("/empty")
+    ((_, arguments, _),) = read(str(folder))
+    assert arguments["metadata"]["zarrscope"]["path"] == "/day1.zarr"
+    with zarrscope.open(str(plate(tmp_path / "p.zarr", 1)), "a") as hierarchy:
+        hierarchy.create_group("/tables")
+    ((data, arguments, _),) = read(str(tmp_path / "p.zarr"))
+    assert arguments["metadata"]["zarrscope"]["path"] == "/plate/A/1/0"
+    np.testing.assert_array_equal(np.asarray(data), VALUES)
+
+
+def test_an_array_that_the_metadata_name_and_that_is_not_stored(tmp_path: Path) -> None:
+    place = str(tmp_path / "a.zarr")
+    about: Any = {"axes": [{"name": name, "type": "space"} for name in "yx"], "datasets": [{"path": "full"}]}
+    with zarrscope.open(place, "w-") as hierarchy:
+        hierarchy.create_group("/cells", {"ome": {"version": "0.5", "multiscales": [about]}})
+        hierarchy.create_group("/none", {"ome": {"version": "0.5", "multiscales": [{**about, "datasets": []}]}})
+    with pytest.raises(NotFound, match="/cells names the array /cells/full, which does not exist") as told:
+        read(place, "/cells")
+    assert "Correct the paths under 'datasets'" in str(told.value.advice)
+    with pytest.raises(NoImage, match="/none names no array for its image") as told:
+        read(place, "/none")
+    assert "at least one array under 'datasets'" in str(told.value.advice)
+
+
 def test_the_reason_why_an_array_is_no_picture_is_told(tmp_path: Path) -> None:
     """A broken document was "no image", and texts were values of the type "object"."""
     place = tmp_path / "texts.zarr"
@@ -350,6 +380,21 @@ def test_the_command_line_of_napari_is_used_by_a_person(viewer: Any, qtbot: Any,
     viewer.window._qt_viewer._qt_open([place], stack=False, plugin="zarrscope")
     (dock,) = viewer.window._qt_window.findChildren(Explorer)
     qtbot.waitUntil(lambda: dock.session.hierarchy is not None, timeout=int(3 * SECONDS * 1000))
+    assert not viewer.layers
+
+
+def test_the_command_line_of_napari_goes_on_with_the_reason_in_the_dock(
+    viewer: Any, qtbot: Any, tmp_path: Path
+) -> None:
+    """It ended with a traceback when the metadata named an array that is not stored."""
+    place = str(tmp_path / "a.zarr")
+    about = {"axes": [{"name": name, "type": "space"} for name in "yx"], "datasets": [{"path": "full"}]}
+    zarrscope.open(place, "w-").root.attrs["ome"] = {"version": "0.5", "multiscales": [about]}
+    with pytest.raises(NotFound, match="names the array /full"):
+        viewer.open(place, plugin="zarrscope")
+    viewer.window._qt_viewer._qt_open([place], stack=False, plugin="zarrscope")
+    (dock,) = viewer.window._qt_window.findChildren(Explorer)
+    qtbot.waitUntil(lambda: "names the array /full" in dock.facts.text(), timeout=int(3 * SECONDS * 1000))
     assert not viewer.layers
 
 

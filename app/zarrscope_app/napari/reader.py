@@ -27,15 +27,15 @@ def get_reader(path: str | list[str]) -> Callable[[str | list[str]], list[Any]] 
 
 def opened(path: str | list[str]) -> list[Any]:
     """Like `read`, but while it reads, napari's window stays responsive and has a button to cancel. If there are
-    several images and a window, the dock asks which one to add, and no layer is returned yet. If the node is no image,
-    or the server denies access, a person gets the dock with its tree or its question, and a script the error."""
+    several images and a window, the dock asks which one to add, and no layer is returned yet. If nothing can be added,
+    a person gets the dock, with its tree, the reason and what can be done, and a script the error: with an error
+    `napari --plugin zarrscope PLACE` would end."""
     from zarrscope.errors import ZarrscopeError
     from zarrscope.errors.confidential import public
     from zarrscope_app.napari.background_jobs import Stopped, while_shown
     from zarrscope_app.presenters import strings
     from zarrscope_app.presenters.advice import advise_read
     from zarrscope_app.presenters.image.choice import NoImage, SeveralImages
-    from zarrscope_app.presenters.problems import is_answerable
 
     try:
         text = strings.joined(strings.OPENING, strings.clean(public(_first(path))))
@@ -47,8 +47,7 @@ def opened(path: str | list[str]) -> list[Any]:
         if not _is_person() or not _ask(path, strings.problem(error).headline, add=False):
             raise
     except ZarrscopeError as error:
-        told = strings.problem(error)
-        if not is_answerable(told) or not _is_person() or not _ask(path, told.headline, add=True):
+        if not _is_person() or not _ask(path, strings.problem(error).headline, add=True):
             advise_read(error)
             raise
     except Stopped:

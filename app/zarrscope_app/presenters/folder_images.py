@@ -35,10 +35,12 @@ _SHOWN = ("image", "plate", "series")
 @frozen
 class FolderImages:
     """The images directly beneath a group, as a collection of the kind "images", or "plates" if all are plates; None if
-    there are fewer than two. `complete`: whether all children were looked at."""
+    there are fewer than two. `only`: the image, if there is exactly one. `complete`: whether all children were looked
+    at."""
 
     collection: Collection | None = None
     complete: bool = True
+    only: CollectionMember | None = None
 
 
 def images_beneath(
@@ -56,14 +58,14 @@ def images_beneath(
             roles |= _roles(group, listed[PROBED:], cancelled)
     except ZarrscopeError:
         return FolderImages()
-    if len(roles) < 2:
-        return FolderImages()
     kind = "plates" if {*roles.values()} == {"plate"} else "images"
     found = tuple(
         CollectionMember(join_path(group.path, each.name), strings.clean(each.name, 60))
         for each in listed
         if each.name in roles
     )
+    if len(found) < 2:
+        return FolderImages(only=found[0] if found else None)
     return FolderImages(Collection(kind, group.path, group.name, found))
 
 

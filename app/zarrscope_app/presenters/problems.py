@@ -445,11 +445,6 @@ def is_rule(finding: Finding) -> bool:
     return finding.code == "ome-zarr" and bool(finding.pointer)
 
 
-def is_answerable(problem: Problem) -> bool:
-    """Whether an application has a command or a question that may solve the problem."""
-    return bool(problem.offer or problem.tried)
-
-
 def problem_of(finding: Finding, store: str) -> Problem:
     """A finding of a check as a problem, in the words in which the error itself is shown. `store`: its address."""
     message = finding.message

@@ -112,9 +112,18 @@ def _open_arrays(
         opened.append((dataset, node))
     if opened:
         return opened
+    if isinstance(first_error, NotFound) and first_error.key is not None:
+        raise _missing(first_error, stated.datasets[0].path, path) from first_error
     if first_error is not None:
         raise first_error
     raise NotFound("This image names no level", advice="Its 'datasets' list is empty.")
+
+
+def _missing(error: NotFound, array: str, path: str) -> NotFound:
+    """The error of an image whose arrays do not exist, made from the one about the first of them."""
+    advice = "Correct the paths under 'datasets' of its 'multiscales', or store the arrays that are missing."
+    about = f"The image {path} names the array {array}, which does not exist"
+    return NotFound(about, store=error.store, key=error.key, advice=f"{advice} {error.advice or ''}".rstrip())
 
 
 def _placed(arrays: list[tuple[Dataset, Array]]) -> list[Level]:

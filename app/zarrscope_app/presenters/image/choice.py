@@ -6,8 +6,10 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from zarrscope.dialects.defects import as_far_as_read
 from zarrscope.errors import NotFound, TooLarge, Unsupported, ZarrscopeError
 from zarrscope.model.frozen import frozen
+from zarrscope.ome.metadata import has_multiscales
 from zarrscope.view.image import Image, find_collection, find_images, members
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.folder_images import FEW, images_beneath
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 
 MOST = 5000
 """The most images of a collection that are listed. A plate of 1,536 wells has fewer."""
+NAME_ARRAYS = "List the path of at least one array under 'datasets' of its 'multiscales'."
 HOW_TO_CHOOSE = "Enter or a double-click adds it."
 
 
@@ -50,8 +53,8 @@ class SeveralImages(ZarrscopeError):
 
 
 def one_image(node: Group | Array, number: int | None = None, depth: int = 3) -> Image:
-    """The image of a node; for a collection of one member the image of that member. `number`: the number of the image
-    if a document describes several.
+    """The image of a node; for a collection of one member, or a group above one image, that image. `number`: the number
+    of the image if a document describes several.
 
     Raises SeveralImages if there are several, NoImage if there is none, and the error of an array that cannot be read.
     """
@@ -71,15 +74,18 @@ def one_image(node: Group | Array, number: int | None = None, depth: int = 3) ->
             raise SeveralImages(found.kind, node.path, choices, node.hierarchy.url)
         if listed:
             return one_image(node.hierarchy[listed[0].path], None, depth - 1)
-    if node.kind == "group" and not number and (beneath := images_beneath(node, FEW).collection) is not None:
-        choices = tuple(ImageChoice(member.path, strings.clean(member.name)) for member in beneath.members or ())
-        raise SeveralImages(beneath.kind, node.path, choices, node.hierarchy.url)
-    raise NoImage(
-        f"{strings.clean(shown_path(node.path, _url(node)))} holds no image",
-        store=_url(node),
-        key=node.path,
-        advice="Choose an array of two axes or more, or a group with OME-Zarr metadata.",
-    )
+    about = strings.clean(shown_path(node.path, _url(node)))
+    if node.kind == "group" and has_multiscales(as_far_as_read(node.attributes)) and not images:
+        raise NoImage(f"{about} names no array for its image", store=_url(node), key=node.path, advice=NAME_ARRAYS)
+    if node.kind == "group" and not number:
+        beneath = images_beneath(node, FEW)
+        if (several := beneath.collection) is not None:
+            choices = tuple(ImageChoice(member.path, strings.clean(member.name)) for member in several.members or ())
+            raise SeveralImages(several.kind, node.path, choices, node.hierarchy.url)
+        if beneath.only is not None and depth:
+            return one_image(node.hierarchy[beneath.only.path], None, depth - 1)
+    advice = "Choose an array of two axes or more, or a group with OME-Zarr metadata."
+    raise NoImage(f"{about} holds no image", store=_url(node), key=node.path, advice=advice)
 
 
 def nothing_to_draw(error: BaseException) -> bool:
