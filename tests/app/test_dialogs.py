@@ -116,6 +116,47 @@ def test_every_control_of_a_dialog_has_a_name(qtbot: Any, opened: tuple[QWidget,
         dialog.reject()
 
 
+@pytest.mark.parametrize("name", DIALOGS)
+def test_return_means_the_same_after_every_button_had_the_focus(
+    qtbot: Any, opened: tuple[QWidget, Session], name: str
+) -> None:
+    """With Tab from *Cancel* on to the first field, Return in that field cancelled the dialog."""
+    window, session = opened
+    dialog = DIALOGS[name](session, window)
+    dialog.open()
+    try:
+        qtbot.waitUntil(lambda: dialog.isVisible() and not session.nodes.state.planning, timeout=60_000)
+        field = next((each for each in dialog.findChildren(QLineEdit) if each.isVisibleTo(dialog)), None)
+        if field is None:
+            return
+        field.setFocus()
+        qtbot.waitUntil(field.hasFocus, timeout=60_000)
+        buttons = dialog.findChildren(QPushButton)
+        before = [each for each in buttons if each.isDefault()]
+        for button in buttons:
+            button.setFocus(Qt.FocusReason.TabFocusReason)
+            field.setFocus(Qt.FocusReason.TabFocusReason)
+            assert [each for each in buttons if each.isDefault()] == before, button.text()
+    finally:
+        dialog.reject()
+
+
+def test_a_profile_that_is_typed_replaces_the_denied_one(qtbot: Any, opened: tuple[QWidget, Session]) -> None:
+    window, _ = opened
+    profile = CredentialsField("profile", "Profile", "lab", "A profile of ~/.aws", ("lab", "other"))
+    dialog = CredentialsDialog(CredentialsQuestion("T", "S", "N", (profile, *FIELDS[1:]), "Go", "", ""), window)
+    dialog.open()
+    try:
+        qtbot.waitUntil(lambda: dialog.isActiveWindow(), timeout=60_000)
+        assert dialog.focusWidget() is dialog.inputs["profile"]
+        line = dialog.findChildren(QLineEdit)[0]
+        assert line.selectedText() == "lab"
+        qtbot.keyClicks(line, "other")
+        assert dialog.values["profile"] == "other"
+    finally:
+        dialog.reject()
+
+
 def test_no_form_of_an_action_has_a_scroll_bar(qtbot: Any, opened: tuple[QWidget, Session]) -> None:
     """Forms whose fields have no hints opened too low. The area that scrolls took the focus before the first field."""
     window, session = opened

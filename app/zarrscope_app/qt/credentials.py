@@ -41,7 +41,6 @@ class CredentialsDialog(QDialog):
         cancel = buttons.addButton(strings.CANCEL, QDialogButtonBox.ButtonRole.RejectRole)
         assert confirm is not None
         assert cancel is not None
-        confirm.setDefault(True)
         confirm.clicked.connect(self.accept)
         cancel.clicked.connect(self.reject)
         column = QVBoxLayout(self)
@@ -53,7 +52,12 @@ class CredentialsDialog(QDialog):
             if text == question.sentence:
                 column.addLayout(form)
         column.addWidget(buttons)
+        confirm.setDefault(True)  # in the dialog, else Qt forgets it when another button had the focus
         self.resize(520, self.sizeHint().height())
+        first = next(iter(self.inputs.values()), None)
+        line = first.lineEdit() if isinstance(first, QComboBox) else first
+        if isinstance(line, QLineEdit):
+            line.selectAll()  # typing replaces the value that was denied
 
     @property
     def values(self) -> dict[str, str]:

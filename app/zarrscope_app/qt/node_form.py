@@ -155,7 +155,7 @@ class NodeDialog(QDialog):
                     self._form.addRow(literal(field.label), row)
 
     def _buttons(self, label: str, danger: bool) -> QDialogButtonBox:
-        buttons = QDialogButtonBox()
+        buttons = QDialogButtonBox(self)  # in no dialog, Qt forgets the default button when another had the focus
         role = QDialogButtonBox.ButtonRole.DestructiveRole if danger else QDialogButtonBox.ButtonRole.AcceptRole
         act = buttons.addButton(label, role)
         cancel = buttons.addButton(strings.CANCEL, QDialogButtonBox.ButtonRole.RejectRole)

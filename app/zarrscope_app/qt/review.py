@@ -131,7 +131,6 @@ class CloseQuestion(QDialog):
         assert discard is not None
         assert cancel is not None
         save.setEnabled(asked.can_answer)
-        save.setDefault(asked.can_answer)
         save.clicked.connect(lambda: self._take("save"))
         discard.clicked.connect(lambda: self._take("discard"))
         cancel.clicked.connect(self.reject)
@@ -139,6 +138,7 @@ class CloseQuestion(QDialog):
         column.addWidget(sentence)
         column.addWidget(text, 1)
         column.addWidget(buttons)
+        save.setDefault(asked.can_answer)  # in the dialog, else Qt forgets it when another button had the focus
         self.resize(640, 360)
         self.setWindowModality(Qt.WindowModality.WindowModal)
 

@@ -36,7 +36,6 @@ class ViewDialog(QDialog):
         cancel = buttons.addButton(strings.CANCEL, QDialogButtonBox.ButtonRole.RejectRole)
         assert confirm is not None
         assert cancel is not None
-        confirm.setDefault(True)
         confirm.setEnabled(False)
         confirm.clicked.connect(self.accept)
         cancel.clicked.connect(self.reject)
@@ -45,6 +44,7 @@ class ViewDialog(QDialog):
         column.setSpacing(12)
         for part in (told, self.text, buttons):
             column.addWidget(part)
+        confirm.setDefault(True)  # in the dialog, else Qt forgets it when another button had the focus
         self.resize(_WIDTH, self.sizeHint().height())
 
 
