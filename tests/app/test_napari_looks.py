@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from qtpy.QtCore import QSize
+from qtpy.QtCore import QSize, Qt
 from qtpy.QtGui import QIcon
 from qtpy.QtWidgets import QApplication
 
@@ -28,6 +28,20 @@ def test_no_line_of_a_preview_needs_sideways_scrolling(qtbot: Any) -> None:
     sideways: Any = dialog.plan.horizontalScrollBar()
     qtbot.waitUntil(lambda: dialog.plan.blockBoundingRect(dialog.plan.firstVisibleBlock()).height() > 0, timeout=60_000)
     assert sideways.maximum() == 0
+
+
+def test_return_carries_out_a_preview(qtbot: Any) -> None:
+    """Return pressed *Cancel*, the first button, in each of them."""
+    from zarrscope_app.napari.preview import PreviewDialog
+
+    done: list[str] = []
+    dialog = PreviewDialog("", "", [], "Write", lambda: done.append("write"), lambda: done.append("left"))
+    qtbot.addWidget(dialog)
+    with qtbot.waitExposed(dialog):
+        dialog.show()
+    qtbot.keyClick(dialog.plan, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: bool(done), timeout=60_000)
+    assert done == ["write"]
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -112,6 +113,10 @@ def test_details_of_rows_give_way_to_names_and_stay_in_the_tooltip(widget_page: 
     page.until(f"document.querySelector('{row}').title.includes('3-D uint16')")
 
 
+def _is_shown(page: WidgetPage, path: str) -> bool:
+    return page.session.state.path == path and not page.session.state.selecting
+
+
 def test_a_detail_of_which_one_sign_would_remain_is_in_the_tooltip_alone(widget_page: Shown, tmp_path: Path) -> None:
     names = ("a" * 3, "four_axes_of_a_stack_16")
     with zarrscope.open(str(tmp_path / "a.zarr"), "w-") as h:
@@ -120,13 +125,12 @@ def test_a_detail_of_which_one_sign_would_remain_is_in_the_tooltip_alone(widget_
     page = widget_page(tmp_path / "a.zarr", 900, 400)
     for path in ("/group", "/group/deep", "/group/deep/deeper"):
         page.session.select(path)
-        page.wait(lambda path=path: page.session.state.path == path and not page.session.state.selecting, path)
+        page.wait(partial(_is_shown, page, path), path)
     for name, shown in zip(names, ("3-D uint16", ""), strict=True):
         row = f"document.querySelector('.zs-row[data-path=\"/group/deep/deeper/{name}\"]')"
         page.until(f"!!{row}")
         page.until(f"{row}.querySelector('.dt').innerText === '{shown}' && {row}.title.includes('3-D uint16')")
         assert "3-D uint16" in page.page.evaluate(f"{row}.ariaLabel")
-    page.page.screenshot(path=str(tmp_path / "details.png"))
 
 
 def test_complex_values_stand_in_two_lines_and_headings_stay(widget_page: Shown, tmp_path: Path) -> None:

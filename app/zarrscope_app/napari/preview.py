@@ -48,11 +48,12 @@ class PreviewDialog(QDialog):
         cancel.clicked.connect(self.reject)
         self.act = buttons.addButton(act, QDialogButtonBox.ButtonRole.AcceptRole) if act else None
         if self.act is not None:
-            self.act.setDefault(True)
             self.act.clicked.connect(self.accept)
         column = QVBoxLayout(self)
         for widget in (self.sentence, self.plan, buttons):
             column.addWidget(widget)
+        if self.act is not None:
+            self.act.setDefault(True)  # in the dialog, else Qt takes the first button, which cancels
         self.resize(560, 340)
         self.accepted.connect(carry_out)
         self.rejected.connect(left)
