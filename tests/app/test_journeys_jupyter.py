@@ -107,8 +107,8 @@ class Browser:
         if state["tab"] == "image":
             yield from (frame.get("sentence", ""), frame.get("blocked", ""), view["image"]["sentence"])
             for axis in view["image"]["axes"]:
-                _, text, position = view["places"].get(axis["name"], (0, "", ""))
-                yield from (axis["title"], f"{text} {axis['end_text']}", position)
+                _, text, position, channel = view["places"].get(axis["name"], (0, "", "", ""))
+                yield from (axis["title"], f"{text} {axis['end_text']}", position, channel)
         elif "edit" in panel:
             yield panel["edit"]["sentence"]
             for field in fields_of(panel["edit"]):

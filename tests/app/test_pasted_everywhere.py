@@ -23,6 +23,7 @@ from terminal_hand import Screen
 from zarrscope.runtime.threads import Mailbox
 from zarrscope_app.cli import run
 from zarrscope_app.presenters import MemorySettings, Session, SessionStatus
+from zarrscope_app.presenters.session.open_in import plain
 
 SECONDS = 60.0
 REFUSED = [
@@ -250,7 +251,7 @@ def test_in_naparis_dock(pasted: list[tuple[str, str]], qtbot: Any, make_napari_
             session = paste(text)
             check(session, text, path)
             qtbot.waitUntil(partial(expanded_to, session, path), timeout=int(SECONDS * 1000))
-            assert dock.address.text() == session.url, text
+            assert dock.address.text() == plain(session.url), text
         for text, word in REFUSED:
             refused(paste(text).state.sentence, text, word)
     finally:
