@@ -194,7 +194,7 @@ def test_a_node_may_follow_its_place(
     monkeypatch.setattr(explore, "_terminal", show)
     monkeypatch.setattr(explore, "_why_no_window", lambda: "no window")
     monkeypatch.setattr(explore, "_need_terminal", lambda *_: None)
-    monkeypatch.setattr(explore, "opened", lambda url: None)
+    monkeypatch.setattr(explore, "opened", lambda url, **_: None)
     for stream in (sys.stdin, sys.stdout):
         monkeypatch.setattr(stream, "isatty", lambda: True, raising=False)
     assert run([verb, *typed]) == 0
