@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,7 @@ import zarrscope
 pytest.importorskip("anywidget")
 
 import zarrscope_app.jupyter
-from notebook_page import WidgetPage, chromium
+from notebook_page import WidgetPage
 
 pytestmark = [pytest.mark.needs("chromium"), pytest.mark.timeout(240)]
 GROUPS = 500
@@ -90,7 +91,8 @@ def test_scrolling_makes_only_the_rows_that_appear(tree_page: WidgetPage) -> Non
         assert new <= page.page.evaluate("made") <= new + 80, "besides the details that arrive later"
 
 
-def test_a_kernel_that_is_busy_when_a_page_is_loaded_again_becomes_free_without_a_run() -> None:
-    with chromium() as browser:
-        page = browser.new_page()
-        assert page.evaluate(BUSY_AT_FIRST % KERNEL) == [[True], [True, False]]
+def test_a_kernel_that_is_busy_when_a_page_is_loaded_again_becomes_free_without_a_run(
+    chromium_browser: Any,
+) -> None:
+    page = chromium_browser.new_page()
+    assert page.evaluate(BUSY_AT_FIRST % KERNEL) == [[True], [True, False]]
