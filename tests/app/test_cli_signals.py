@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +18,7 @@ import pytest
 import zarrscope
 from contracts.http_server import WebServer, web_server
 from narrowing import as_array
+from zarrscope_app.cli.ending import finish_process
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals and pipes of POSIX")
 ZARRSCOPE = [sys.executable, "-m", "zarrscope_app"]
@@ -99,6 +101,7 @@ def test_a_verb_that_waits_in_vain_ends_by_the_signal(
 
 STUCK = """
 import sys, threading
+from zarrscope_app.cli.ending import finish_process
 from zarrscope_app.cli import main
 threading.Thread(target=threading.Event().wait).start()  # as one that asks a name server
 main(sys.argv[1:])
@@ -306,3 +309,10 @@ def test_verbs_that_print_end_quietly(verb: str, source: Path) -> None:
     _, told = process.communicate(timeout=100)
     assert process.returncode == 0
     assert told == b""
+
+
+def test_a_python_without_a_private_function_ends_as_usual(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(threading, "_shutdown")
+    with pytest.raises(SystemExit) as ended:
+        finish_process(3)
+    assert ended.value.code == 3

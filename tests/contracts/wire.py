@@ -81,7 +81,8 @@ class Wire:
                 self.connected += 1
                 self._ends += [near, far]
             for source, sink in ((near, far), (far, near)):
-                thread = threading.Thread(target=self._pass_on, args=(source, sink), daemon=True)
+                # as long as the client keeps the connection, which may be that of a module's store; `end` waits for it
+                thread = threading.Thread(target=self._pass_on, args=(source, sink), name="service-wire", daemon=True)
                 self._threads.append(thread)
                 thread.start()
 

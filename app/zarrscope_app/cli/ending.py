@@ -81,9 +81,12 @@ def outlast_signals(numbers: Iterable[int]) -> None:
 def finish_process(code: int) -> NoReturn:
     """Ends the process as sys.exit does, but leaves out the clearing of modules. While Python clears them, it gives
     signals that have handlers back to the system, and Ctrl-C would end a verb that is done: without a word, and with
-    the exit code of an interrupted one."""
+    the exit code of an interrupted one. A Python without the function that waits for its threads clears its modules."""
+    join_threads = getattr(threading, "_shutdown", None)  # Python calls it here itself; it has no public name
+    if join_threads is None:
+        sys.exit(code)
     try:
-        threading._shutdown()  # type: ignore[attr-defined]  # which Python itself calls here: it joins the threads
+        join_threads()
         _leave()
     finally:
         os._exit(code)
